@@ -5,9 +5,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 4 8 */
 #include "support/actors.h"
-
-#define FAR (thrum_after_s(100000))
-#define NOW (thrum_now())
+#include "support/times.h"
 
 typedef struct waiter {
     thrum_task task;
@@ -61,7 +59,7 @@ TEST(stop_runs_what_is_queued) {
         thrum_task_set_worker(&w[i + 2].task, i / 4 % workers);
         CHECK_EQ(thrum_task_post_batch(r.sched, batch, 2), 0);
         CHECK_EQ(thrum_task_post(r.sched, &w[i + 2].task), 0);
-        CHECK_EQ(thrum_task_post_until(r.sched, &w[i + 3].task, NOW), 0);
+        CHECK_EQ(thrum_task_post_until(r.sched, &w[i + 3].task, past()), 0);
     }
     rig_stop(&r);
     for (int i = 0; i < N; i++) {
@@ -107,7 +105,7 @@ TEST(stop_cancels_nothing_that_may_still_be_woken) {
     waiter_init(&w[0], &r, wake_the_other);
     waiter_init(&w[1], &r, count_run);
     CHECK_EQ(thrum_task_post_wait(r.sched, &w[1].task), 0);
-    CHECK_EQ(thrum_task_post_after(r.sched, &w[0].task, 20000000), 0);
+    CHECK_EQ(thrum_task_post_until(r.sched, &w[0].task, soon()), 0);
     rig_stop(&r);
     CHECK(w[0].runs == 1 && w[0].expired == 1 && w[0].cancelled == 0);
     CHECK(w[1].runs == 1 && w[1].expired == 0 && w[1].cancelled == 0);
@@ -115,7 +113,7 @@ TEST(stop_cancels_nothing_that_may_still_be_woken) {
 
 static void note_when(thrum_task *self, void *arg) {
     count_run(self, arg);
-    CHECK(NOW >= *(thrum_time *)(void *)((waiter *)arg)->r);
+    CHECK_PASSED(*(thrum_time *)(void *)((waiter *)arg)->r);
 }
 
 TEST(stop_waits_for_a_deadline) {
@@ -123,11 +121,11 @@ TEST(stop_waits_for_a_deadline) {
     waiter w;
     rig r;
     rig_begin(&r, 0);
-    thrum_time until = thrum_after_ms(40);
+    thrum_time until = soon();
     waiter_init(&w, (rig *)(void *)&until, note_when);
     CHECK_EQ(thrum_task_post_until(r.sched, &w.task, until), 0);
     rig_stop(&r);
-    CHECK(NOW >= until);
+    CHECK_PASSED(until);
     CHECK(w.runs == 1 && w.expired == 1 && w.cancelled == 0);
 }
 
@@ -150,10 +148,10 @@ static void posts_late(thrum_task *self, void *arg) {
     atomic_store(&p->runs, true);
     SPIN_UNTIL(atomic_load(&p->go_on));
     thrum_sched *sched = p->self.r->sched;
-    CHECK_EQ(thrum_task_post_until(sched, &p->until.task, FAR), 0);
+    CHECK_EQ(thrum_task_post_until(sched, &p->until.task, far_off()), 0);
     CHECK_EQ(thrum_task_post_after(sched, &p->after.task, THRUM_S(1000)), 0);
     CHECK_EQ(thrum_task_post_wait(sched, &p->woken.task), 0);
-    CHECK_EQ(thrum_task_post_until(sched, self, FAR), 0);
+    CHECK_EQ(thrum_task_post_until(sched, self, far_off()), 0);
 }
 
 TEST(what_begins_to_wait_after_the_deadline_of_a_stop_is_cancelled_too) {
@@ -175,7 +173,7 @@ TEST(what_begins_to_wait_after_the_deadline_of_a_stop_is_cancelled_too) {
         }
         CHECK_EQ(thrum_task_post(r.sched, &p.self.task), 0);
         SPIN_UNTIL(atomic_load(&p.runs));
-        CHECK_EQ(stop_until(&r, NOW), -ETIMEDOUT);
+        CHECK_EQ(stop_until(&r, past()), -ETIMEDOUT);
         atomic_store(&p.go_on, true);
         rig_stop(&r);
         for (int i = 0; i < 3; i++) {
@@ -190,14 +188,14 @@ TEST(stop_until_cancels_what_is_far_off) {
     /* Past its deadline it returns, and what waited runs once; then a stop ends it. */
     enum { N = 300 };
     static waiter w[N];
-    for (int past = 0; past < 2; past++) {
+    for (int late = 0; late < 2; late++) {
         rig r;
         rig_begin(&r, 0);
         for (int i = 0; i < N; i++) {
             waiter_init(&w[i], &r, count_run);
-            CHECK_EQ(thrum_task_post_until(r.sched, &w[i].task, thrum_after_s(1000 + i)), 0);
+            CHECK_EQ(thrum_task_post_until(r.sched, &w[i].task, far_off() + i), 0);
         }
-        CHECK_EQ(stop_until(&r, past ? NOW - 1 : thrum_after_ms(3)), -ETIMEDOUT);
+        CHECK_EQ(stop_until(&r, late ? past() : soon()), -ETIMEDOUT);
         CHECK_EQ(thrum_task_post(r.sched, &(thrum_task)THRUM_TASK_INIT(count_run, NULL)),
                  -ESHUTDOWN);
         rig_stop(&r);
@@ -223,7 +221,7 @@ TEST(stop_until_in_time_stops) {
             CHECK_EQ(thrum_task_post_after(r.sched, &w[1].task, 50000), 0);
             CHECK_EQ(thrum_task_post_wait(r.sched, &w[2].task), 0);
         }
-        rig_stop_until(&r, FAR);
+        rig_stop_until(&r, far_off());
         for (int k = 0; k < 3; k++) {
             CHECK_EQ(w[k].runs, i % 2);
             CHECK_EQ(w[k].cancelled, k == 2 ? i % 2 : 0);
@@ -237,7 +235,7 @@ static void wait_again(thrum_task *self, void *arg) {
     count_run(self, w);
     CHECK(thrum_task_is_cancelled(self));
     CHECK_EQ(thrum_task_post_wait(w->r->sched, self), -ESHUTDOWN);
-    CHECK_EQ(thrum_task_post_until(w->r->sched, self, FAR), -ESHUTDOWN);
+    CHECK_EQ(thrum_task_post_until(w->r->sched, self, far_off()), -ESHUTDOWN);
     CHECK_EQ(thrum_task_post_after(w->r->sched, self, 1), -ESHUTDOWN);
     if (w->runs == 1) {
         thrum_task_set_body(self, count_run, w);
@@ -258,9 +256,9 @@ TEST(a_cancelled_task_may_not_wait_again) {
             waiter_init(&w[i], &r, wait_again);
         }
         CHECK_EQ(thrum_task_post_wait(r.sched, &w[0].task), 0);
-        CHECK_EQ(thrum_task_post_until(r.sched, &w[1].task, late ? FAR : THRUM_FOREVER), 0);
+        CHECK_EQ(thrum_task_post_until(r.sched, &w[1].task, late ? far_off() : THRUM_FOREVER), 0);
         if (late) {
-            CHECK_EQ(stop_until(&r, thrum_after_ms(1)), -ETIMEDOUT);
+            CHECK_EQ(stop_until(&r, soon()), -ETIMEDOUT);
         }
         rig_stop(&r);
         for (int i = 0; i < 2; i++) {
@@ -296,7 +294,7 @@ static void post_another(thrum_task *self, void *arg) {
     count_run(self, w);
     CHECK(thrum_task_is_cancelled(self));
     if (w->times-- > 0) {
-        CHECK_EQ(thrum_task_post_until(w->r->sched, &w[1].task, FAR), 0);
+        CHECK_EQ(thrum_task_post_until(w->r->sched, &w[1].task, far_off()), 0);
     }
 }
 
@@ -310,8 +308,8 @@ TEST(a_chain_of_cancelled_tasks_ends_with_the_stop_that_began_it) {
         waiter_init(&w[i], &r, post_another);
         w[i].times = i + 1 < N;
     }
-    CHECK_EQ(thrum_task_post_until(r.sched, &w[0].task, FAR), 0);
-    CHECK_EQ(stop_until(&r, NOW), -ETIMEDOUT);
+    CHECK_EQ(thrum_task_post_until(r.sched, &w[0].task, far_off()), 0);
+    CHECK_EQ(stop_until(&r, past()), -ETIMEDOUT);
     rig_stop(&r);
     for (int i = 0; i < N; i++) {
         CHECK(w[i].runs == 1 && w[i].cancelled == 1);
@@ -337,20 +335,20 @@ static int wait_in_a_way(sleepers *s, int way) {
     int result;
     switch (way) {
     case 0:
-        return thrum_sem_wait_until(&s->sem, FAR);
+        return thrum_sem_wait_until(&s->sem, far_off());
     case 1:
-        return thrum_event_wait_until(&s->event, FAR);
+        return thrum_event_wait_until(&s->event, far_off());
     case 2:
-        return thrum_waitgroup_wait_until(&s->group, FAR);
+        return thrum_waitgroup_wait_until(&s->group, far_off());
     case 3:
         thrum_mutex_lock(&s->own);
-        result = thrum_cond_wait_until(&s->cond, &s->own, FAR);
+        result = thrum_cond_wait_until(&s->cond, &s->own, far_off());
         thrum_mutex_unlock(&s->own);
         return result;
     case 4:
-        return thrum_join_until(s->never, NULL, FAR);
+        return thrum_join_until(s->never, NULL, far_off());
     default:
-        return thrum_sleep_until(FAR);
+        return thrum_sleep_until(far_off());
     }
 }
 
@@ -422,7 +420,7 @@ TEST(stop_until_cancels_timed_waits) {
     for (int i = 0; i < N; i++) {
         CHECK_EQ(atomic_load(&all[i].cancelled), 0);
     }
-    CHECK_EQ(stop_until(&r, NOW), -ETIMEDOUT);
+    CHECK_EQ(stop_until(&r, past()), -ETIMEDOUT);
     for (int i = 0; i < N; i++) {
         SPIN_UNTIL(atomic_load(&all[i].cancelled) == ROUNDS);
     }
@@ -433,7 +431,7 @@ TEST(stop_until_cancels_timed_waits) {
 static int wait_anew(void *arg) {
     sleeper *one = arg;
     while (one->rounds-- > 0) {
-        one->cancelled += thrum_sleep_until(FAR) == -ECANCELED;
+        one->cancelled += thrum_sleep_until(far_off()) == -ECANCELED;
         thrum_yield();
     }
     return 0;
@@ -451,7 +449,7 @@ TEST(stop_until_is_not_held_up_by_tasks_that_wait_again) {
         rig_go(&r, wait_anew, &all[i]);
     }
     CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
-    CHECK_EQ(stop_until(&r, NOW), -ETIMEDOUT);
+    CHECK_EQ(stop_until(&r, past()), -ETIMEDOUT);
     rig_stop(&r);
     for (int i = 0; i < n; i++) {
         CHECK_EQ(atomic_load(&all[i].cancelled), 100);
@@ -462,8 +460,8 @@ TEST(stop_until_is_not_held_up_by_tasks_that_wait_again) {
 
 static int stop_other_until(void *arg) {
     rig *r = arg;
-    CHECK_EQ(stop_until(r, thrum_after_ms(2)), -ETIMEDOUT);
-    rig_stop_until(r, FAR);
+    CHECK_EQ(stop_until(r, soon()), -ETIMEDOUT);
+    rig_stop_until(r, far_off());
     return 0;
 }
 
@@ -475,22 +473,22 @@ TEST(a_task_stops_another_scheduler_until) {
     rig_begin(&a, 0);
     rig_begin(&b, 0);
     waiter_init(&w, &b, count_run);
-    CHECK_EQ(thrum_task_post_until(b.sched, &w.task, FAR), 0);
+    CHECK_EQ(thrum_task_post_until(b.sched, &w.task, far_off()), 0);
     CHECK_EQ(rig_run(&a, stop_other_until, &b), 0);
     CHECK(w.runs == 1 && w.cancelled == 1);
     rig_stop(&a);
 }
 
 static int stop_own_until(void *arg) {
-    CHECK_EQ(stop_until(arg, NOW), -EDEADLK);
-    CHECK_EQ(stop_until(arg, FAR), -EDEADLK);
+    CHECK_EQ(stop_until(arg, past()), -EDEADLK);
+    CHECK_EQ(stop_until(arg, far_off()), -EDEADLK);
     return 0;
 }
 
 TEST(stop_until_refusals) {
     /* It refuses no scheduler, and one's own. */
     rig r;
-    CHECK_EQ(thrum_sched_stop_until(NULL, NOW), -EINVAL);
+    CHECK_EQ(thrum_sched_stop_until(NULL, past()), -EINVAL);
     rig_begin(&r, 0);
     CHECK_EQ(rig_run(&r, stop_own_until, &r), 0);
     rig_stop(&r);
