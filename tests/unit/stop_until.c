@@ -4,6 +4,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/support.h"
+#include "support/times.h"
 
 enum { EACH = 25 };
 
@@ -32,14 +33,14 @@ static int on_sem(void *arg) {
 static int on_event(void *arg) {
     hall *h = arg;
     said(h, thrum_event_wait(&h->event));
-    said(h, thrum_event_wait_until(&h->event, thrum_after_s(1000)));
+    said(h, thrum_event_wait_until(&h->event, far_off()));
     return 0;
 }
 
 static int on_waitgroup(void *arg) {
     hall *h = arg;
     said(h, thrum_waitgroup_wait(&h->wg));
-    said(h, thrum_sleep(1000000000000));
+    said(h, sleep_until_cancelled());
     return 0;
 }
 
@@ -100,7 +101,7 @@ TEST(what_waits_for_ever_is_cancelled) {
     }
     CHECK_EQ(thrum_sched_wait_idle(h.rig.sched, THRUM_FOREVER), 0);
     CHECK_EQ(atomic_load(&h.cancelled) + atomic_load(&h.other), 0);
-    CHECK_EQ(thrum_sched_stop_until(h.rig.sched, thrum_after_ms(1)), -ETIMEDOUT);
+    CHECK_EQ(thrum_sched_stop_until(h.rig.sched, soon()), -ETIMEDOUT);
     SPIN_UNTIL(atomic_load(&h.cancelled) + atomic_load(&h.other) == EACH * 9);
     thrum_mutex_unlock(&h.gate);
     rig_stop(&h.rig);
@@ -112,7 +113,7 @@ TEST(what_waits_for_ever_is_cancelled) {
 
 static int locks(void *arg) {
     hall *h = arg;
-    int code = thrum_mutex_lock_until(&h->mutex, thrum_after_s(1000));
+    int code = thrum_mutex_lock_until(&h->mutex, far_off());
     said(h, code);
     if (!code) {
         thrum_mutex_unlock(&h->mutex);
@@ -132,7 +133,7 @@ TEST(locking_a_mutex_is_not_cancelled) {
         go(&h, locks);
     }
     CHECK_EQ(thrum_sched_wait_idle(h.rig.sched, THRUM_FOREVER), 0);
-    CHECK_EQ(thrum_sched_stop_until(h.rig.sched, thrum_now()), -ETIMEDOUT);
+    CHECK_EQ(thrum_sched_stop_until(h.rig.sched, past()), -ETIMEDOUT);
     CHECK_EQ(atomic_load(&h.cancelled) + atomic_load(&h.other), 0);
     thrum_mutex_unlock(&h.mutex);
     rig_stop(&h.rig);
@@ -175,7 +176,7 @@ TEST(a_unit_is_taken_or_left_and_never_lost) {
         }
         pthread_t thread;
         CHECK_EQ(pthread_create(&thread, NULL, posts, &c), 0);
-        int code = thrum_sched_stop_until(r.sched, thrum_now());
+        int code = thrum_sched_stop_until(r.sched, past());
         CHECK_EQ(pthread_join(thread, NULL), 0);
         CHECK(code == 0 || code == -ETIMEDOUT);
         if (code) {
