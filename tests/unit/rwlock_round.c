@@ -7,20 +7,7 @@
 #include <thrum/await.h>
 
 #include "support/actors.h"
-
-/*
- * The time of the thread that has set it: in a round the test says how long it is on. Atomic, since
- * the thread sanitizer takes each task of a worker for a thread.
- */
-static _Thread_local _Atomic int64_t stands_at;
-
-int64_t __real_th_os_now(void);
-int64_t __wrap_th_os_now(void);
-
-int64_t __wrap_th_os_now(void) {
-    const int64_t at = atomic_load(&stands_at);
-    return at ? at : __real_th_os_now();
-}
+#include "support/stopped_clock.h"
 
 typedef struct stage {
     thrum_rwlock lock;
@@ -28,7 +15,7 @@ typedef struct stage {
     cast *c;
     atomic_int readers, written, late;
     atomic_bool let_go;
-    int64_t now;
+    int64_t now; /* of the thread that has begun the round: it says how long that is on */
 } stage;
 
 static int write_once(void *arg) {
@@ -42,7 +29,7 @@ static int write_once(void *arg) {
 
 static int write_in_vain(void *arg) {
     stage *s = ((actor *)arg)->arg;
-    CHECK_EQ(thrum_rwlock_wrlock_until(&s->lock, thrum_after_ms(2)), -ETIMEDOUT);
+    CHECK_EQ(thrum_rwlock_wrlock_until(&s->lock, soon()), -ETIMEDOUT);
     atomic_fetch_add(&s->late, 1);
     return 0;
 }
@@ -67,14 +54,19 @@ static void begin_round(stage *s, int (*writes)(void *arg)) {
     SPIN_UNTIL(WRITERS_WAITING(&s->lock) == 1 || atomic_load(&s->late) == 1);
     cast_add(s->c, false, read_until_let_go, s);
     SPIN_UNTIL(READERS_WAITING(&s->lock) == 1);
-    stands_at = s->now = __real_th_os_now();
+    s->now = clock_stop();
     thrum_rwlock_unlock(&s->lock);
     SPIN_UNTIL(atomic_load(&s->readers) == 1);
 }
 
+/* The round's time has passed. */
+static void round_gets_late(void) {
+    clock_set(soon());
+}
+
 /* A writer has waited through all that. */
 static void end_round(stage *s) {
-    stands_at = 0;
+    clock_set(0);
     CHECK_EQ(WRITERS_WAITING(&s->lock), 1);
     CHECK_EQ(atomic_load(&s->written), 0);
     atomic_store(&s->let_go, true);
@@ -111,7 +103,7 @@ TEST(it_ends_for_newcomers) {
      * 16th. */
     stage s;
     begin_round(&s, write_once);
-    stands_at += THRUM_MS(1);
+    round_gets_late();
     CHECK(!can_read(&s));
     CHECK(!can_read(&s));
     end_round(&s);
@@ -126,7 +118,7 @@ TEST(few_join_late) {
         begin_round(&s, write_once);
         for (int i = 0; i < early[k]; i++)
             CHECK(can_read(&s));
-        stands_at += THRUM_MS(1);
+        round_gets_late();
         while (can_read(&s))
             late++;
         CHECK(late <= early[k] && late <= 15);
@@ -171,9 +163,9 @@ static int read_on(void *arg) {
     static thrum_await await;
     stage *s = arg;
     thrum_task_init(&task, never, NULL);
-    stands_at = s->now;
+    clock_set(s->now);
     const int code = thrum_rwlock_rdlock_on_until(&s->lock, &await, &task, THRUM_FOREVER);
-    stands_at = 0;
+    clock_set(0);
     CHECK_EQ(code, 1);
     thrum_rwlock_unlock(&s->lock);
     return 0;
