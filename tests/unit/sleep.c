@@ -3,66 +3,72 @@
  */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
+/* wrap: th_os_now */
 #include "support/support.h"
 
-#define MS ((thrum_time)1000000)
+#include "support/stopped_clock.h"
+#include "support/times.h"
 
-/* Sleeps until an instant and records how late it was. */
-static int sleep_some(void *arg) {
-    thrum_time *late = arg;
-    thrum_time until = thrum_after_ms(3);
+/* Sleeps until an instant, which may have passed: it does not wake earlier. */
+static void sleep_to(thrum_time until) {
     CHECK_EQ(thrum_sleep_until(until), 0);
-    *late = thrum_now() - until;
+    CHECK_PASSED(until);
+}
+
+/* Sleeps for a time, which may be none. */
+static void sleep_for(int64_t ns) {
+    const thrum_time until = thrum_after(ns);
+    CHECK_EQ(thrum_sleep(ns), 0);
+    CHECK_PASSED(until);
+}
+
+static int sleep_some(void *arg) {
+    sleep_to(soon());
+    sleep_for(1000000);
+    atomic_fetch_add((atomic_int *)arg, 1);
     return 0;
 }
 
 TEST(a_sleep_is_never_short) {
     /* Many fibers sleep at once; each wakes at its instant or later. */
     enum { N = 100 };
-    static thrum_time late[N];
+    atomic_int woken = 0;
     rig r;
     rig_begin(&r, 0);
     for (int i = 0; i < N; i++) {
-        late[i] = -1;
-        rig_go(&r, sleep_some, &late[i]);
+        rig_go(&r, sleep_some, &woken);
     }
     rig_stop(&r);
-    for (int i = 0; i < N; i++) {
-        CHECK(late[i] >= 0);
-    }
+    CHECK_EQ(atomic_load(&woken), N);
 }
 
 TEST(an_idle_scheduler_wakes_for_a_sleeper) {
     /* Nothing else happens: a worker must wake by itself. */
-    thrum_time late = -1;
+    atomic_int woken = 0;
     rig r;
     rig_begin(&r, 0);
-    CHECK_EQ(rig_run(&r, sleep_some, &late), 0);
-    CHECK(late >= 0);
+    CHECK_EQ(rig_run(&r, sleep_some, &woken), 0);
+    CHECK_EQ(atomic_load(&woken), 1);
     rig_stop(&r);
-}
-
-TEST(a_plain_thread_sleeps) {
-    /* Without any scheduler; what lies in the past is over at once. */
-    thrum_time before = thrum_now();
-    CHECK_EQ(thrum_sleep(2 * MS), 0);
-    CHECK(thrum_now() - before >= 2 * MS);
-    CHECK_EQ(thrum_sleep_until(before), 0);
-    CHECK_EQ(thrum_sleep_until(0), 0);
-    CHECK_EQ(thrum_sleep_until(INT64_MIN), 0);
-    CHECK_EQ(thrum_sleep(-5), 0);
-    CHECK_EQ(thrum_sleep(INT64_MIN), 0);
 }
 
 static int sleep_in_the_past(void *arg) {
     (void)arg;
-    CHECK_EQ(thrum_sleep_until(thrum_now()), 0);
-    CHECK_EQ(thrum_sleep_until(0), 0);
-    CHECK_EQ(thrum_sleep_until(-1), 0);
-    CHECK_EQ(thrum_sleep_until(INT64_MIN), 0);
-    CHECK_EQ(thrum_sleep(0), 0);
-    CHECK_EQ(thrum_sleep(INT64_MIN), 0);
+    sleep_to(past());
+    sleep_to(0);
+    sleep_to(-1);
+    sleep_to(INT64_MIN);
+    sleep_for(0);
+    sleep_for(-5);
+    sleep_for(INT64_MIN);
     return 0;
+}
+
+TEST(a_plain_thread_sleeps) {
+    /* Without any scheduler; what lies in the past is over at once. */
+    atomic_int woken = 0;
+    CHECK_EQ(sleep_some(&woken), 0);
+    CHECK_EQ(sleep_in_the_past(NULL), 0);
 }
 
 TEST(a_fibers_sleep_in_the_past_is_over_at_once) {
@@ -74,47 +80,40 @@ TEST(a_fibers_sleep_in_the_past_is_over_at_once) {
 
 typedef struct sleeper {
     order *log;
+    atomic_int *begun;
     int number;
     thrum_time until;
 } sleeper;
 
 static int sleep_and_log(void *arg) {
     sleeper *s = arg;
-    CHECK_EQ(thrum_sleep_until(s->until), 0);
-    CHECK(thrum_now() >= s->until);
+    atomic_fetch_add(s->begun, 1);
+    sleep_to(s->until);
     order_add(s->log, s->number);
     return 0;
 }
 
-/* Returns whether all slept before the first deadline; otherwise the order says nothing. */
-static bool sleep_a_lot(order *log, thrum_time delay) {
-    enum { N = 24 };
+/* The worker's clock stands until all sleep: no deadline passes before. */
+static int sleep_in_order(void *arg) {
+    enum { N = 24, APART_NS = 100000 };
     static sleeper s[N];
+    static order log;
+    static atomic_int begun;
     thrum_handle *handles[N];
-    thrum_time base = thrum_after(delay);
+    const thrum_time base = clock_stop();
+    (void)arg;
     for (int i = 0; i < N; i++) {
-        int at = i * 7 % N; /* the deadlines come in no order */
-        s[i] = (sleeper){.log = log, .number = at, .until = base + at * MS / 10};
+        const int at = i * 7 % N; /* the deadlines come in no order */
+        s[i] = (sleeper){&log, &begun, at, base + (1 + at) * (thrum_time)APART_NS};
         CHECK_EQ(thrum_spawn(&handles[i], sleep_and_log, &s[i]), 0);
     }
-    thrum_yield(); /* they go to sleep */
-    bool asleep = thrum_now() < base;
+    YIELD_UNTIL(atomic_load(&begun) == N);
+    CHECK_EQ(atomic_load(&log.count), 0);
+    clock_set(0);
     for (int i = 0; i < N; i++) {
         CHECK_EQ(thrum_join(handles[i], NULL), 0);
     }
-    return asleep;
-}
-
-static int sleep_in_order(void *arg) {
-    static order logs[16];
-    int at = 0;
-    (void)arg;
-    while (!sleep_a_lot(&logs[at], (thrum_time)20 * MS << at)) { /* for very busy machines */
-        CHECK(++at < (int)COUNT_OF(logs));
-    }
-    for (int i = 0; i < 24; i++) {
-        CHECK_EQ(atomic_load(&logs[at].seen[i]), i);
-    }
+    order_check_counts_up(&log, N);
     return 0;
 }
 
@@ -144,7 +143,7 @@ static int sleep_and_keep_errno(void *arg) {
     (void)arg;
     for (int i = 0; i < 20; i++) {
         errno_put(1000 + i);
-        CHECK_EQ(thrum_sleep(MS / 20), 0);
+        nap();
         CHECK_EQ(errno_look(), 1000 + i);
     }
     return 0;
@@ -159,7 +158,7 @@ TEST(errno_is_kept_over_a_sleep) {
 static int sleep_pinned(void *arg) {
     int worker = (int)(intptr_t)arg;
     for (int i = 0; i < 5; i++) {
-        CHECK_EQ(thrum_sleep(MS / 5), 0);
+        nap();
         CHECK_EQ(thrum_worker_id(), worker);
     }
     return 0;
