@@ -6,9 +6,12 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 4 */
 #define _GNU_SOURCE
+#include <semaphore.h>
+
 #include "support/printed.h"
 #include "support/program.h"
 #include "support/support.h"
+#include "support/times.h"
 
 #define IN_SECTION(name_) __attribute__((noinline, section(#name_)))
 #define SECTION(name_)                                                                             \
@@ -238,7 +241,7 @@ IN_SECTION(bt_waits) static int on_select(void *arg) {
 }
 
 IN_SECTION(bt_waits) static int on_sleep(void *arg) {
-    const int result = thrum_sleep_until(thrum_after_s(1000));
+    const int result = thrum_sleep_until(far_off());
     atomic_fetch_add(&kept, arg != NULL);
     return result;
 }
@@ -292,7 +295,7 @@ TEST(calls_of_each_kind_of_wait) {
     watchdog_remove(&r);
     thrum_mutex_unlock(&it.mutex);
     thrum_rwlock_unlock(&it.rwlock);
-    CHECK_EQ(thrum_sched_stop_until(r.sched, thrum_after_ms(1)), -ETIMEDOUT);
+    CHECK_EQ(thrum_sched_stop_until(r.sched, soon()), -ETIMEDOUT);
     CHECK_EQ(thrum_sched_stop(r.sched), 0);
     CHECK_EQ(thrum_chan_destroy(it.chan), 0);
 }
@@ -480,12 +483,12 @@ TEST(dumped_on_a_small_stack) {
 }
 
 static char report[16384];
-static atomic_bool reported;
+static sem_t reported;
 
 static void keep_report(void *ctx, const char *text) {
     (void)ctx;
     snprintf(report, sizeof(report), "%s", text);
-    atomic_store(&reported, true);
+    CHECK_EQ(sem_post(&reported), 0);
 }
 
 IN_SECTION(bt_outer) static int recurses(void *arg) {
@@ -499,12 +502,16 @@ TEST(the_report_of_a_deadlock_has_the_innermost) {
     /* It has four of ten calls. */
     NEEDS_CALLS();
     rig r;
+    CHECK_EQ(sem_init(&reported, 0, 0), 0);
     rig_init(&r);
     r.config.deadlock = keep_report;
     rig_start(&r);
     thrum_sem_init(&sem, 0);
     spawn_named(&r, "deep", recurses, (void *)10);
-    SPIN_UNTIL(atomic_load(&reported));
+    /* Asleep: for a plain thread that runs the report waits for ten seconds. */
+    while (sem_wait(&reported) != 0) {
+        CHECK_EQ(errno, EINTR);
+    }
     const calls c = calls_of(report, "\"deep\" waits for semaphore");
     CHECK(c.count > 0 && c.count <= 4);
     for (int i = 0; i < c.count; i++) {

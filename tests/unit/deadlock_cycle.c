@@ -7,6 +7,8 @@
 #include "support/dumped.h"
 #include "support/json.h"
 #include "support/support.h"
+#include "support/times.h"
+#include "support/watched.h"
 
 enum { THINGS = 3 };
 
@@ -165,7 +167,8 @@ static const circle circles[] = {
 /* For ever, so that there is always a deadline. */
 static int ticks(void *arg) {
     (void)arg;
-    while (thrum_sleep(2000000) == 0) {
+    for (;;) {
+        nap();
     }
     return 0;
 }

@@ -6,6 +6,8 @@
 #include "support/dumped.h"
 #include "support/json.h"
 #include "support/support.h"
+#include "support/times.h"
+#include "support/watched.h"
 
 static void check_count(const page *p, const char *part, int n) {
     if (count_of(p, part) != n) {
@@ -149,7 +151,7 @@ enum { MANY = 120 };
 static thrum_sem own[MANY];
 
 static int waits_until_then(void *arg) {
-    const int code = thrum_sem_wait_until(arg, thrum_after_s(1000));
+    const int code = thrum_sem_wait_until(arg, far_off());
     CHECK_EQ(code, 0);
     return code;
 }
@@ -347,7 +349,7 @@ static atomic_bool over;
 static atomic_long dumps;
 
 static int passes_by(void *arg) {
-    const int code = thrum_sem_wait_until(arg, thrum_after_us(50));
+    const int code = thrum_sem_wait_until(arg, soon());
     CHECK(code == 0 || code == -ETIMEDOUT);
     return 0;
 }

@@ -3,6 +3,7 @@
  */
 #include "support/io.h"
 #include "support/printed.h"
+#include "support/watched.h"
 
 static thrum_sem sem;
 static atomic_int kept; /* added behind a call, so that it is no jump */
