@@ -14,8 +14,6 @@
 
 #include "support/cxx.hpp"
 
-using namespace std::chrono_literals;
-
 namespace {
 
 /* How the child has ended: its status, or -1 for a signal. */
@@ -61,14 +59,16 @@ TEST(a_bound_thread_s_is_too) {
 TEST(tasks_and_scopes_are_too) {
     /* The body ends, and with it the child. */
     thrum::run([] {
-        auto task = thrum::spawn([] { thrum::sleep(10ms); });
+        thrum_event forked = THRUM_EVENT_INIT(THRUM_EVENT_MANUAL, false);
+        auto task = thrum::spawn([&] { thrum::check(thrum_event_wait(&forked)); });
         thrum::scope scope;
-        scope.go([] { thrum::sleep(10ms); });
+        scope.go([&] { thrum::check(thrum_event_wait(&forked)); });
         const pid_t child = fork();
         if (child == 0) {
             return;
         }
         CHECK_EQ(end_of(child), 0);
+        thrum_event_signal(&forked);
         scope.join();
         task.join();
     });
