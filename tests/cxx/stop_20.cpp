@@ -41,9 +41,11 @@ TEST(a_stop_cancels) {
                      scope.join();
                  }),
                  ECANCELED);
-        auto other = thrum::spawn([] { return code_of([] { thrum::sleep(1ms); }); });
+        thrum::event stopped(THRUM_EVENT_MANUAL);
+        auto other = thrum::spawn([&] { return code_of([&] { stopped.wait(); }); });
         { thrum::cancel_on_stop linked(late.get_token(), other); }
         late.request_stop();
+        stopped.signal();
         CHECK_EQ(other.join(), 0);
     });
 #else
