@@ -87,7 +87,7 @@ TEST(a_stream_says_what_could_not_be_written) {
         keeps.keep_io = true;
         {
             thrum::stream over(std::move(both.ours), &keeps);
-            CHECK_EQ(over.read_until(nullptr, 0, thrum::after(1ms)), 0);
+            CHECK_EQ(over.read_until(nullptr, 0, by(soon())), 0);
         }
         CHECK(bool(both.ours));
         thrum::stream out(std::move(both.ours));
@@ -159,7 +159,9 @@ TEST(a_program_is_run_and_says_what_it_wrote) {
         CHECK_EQ(copied.code(), 0);
         const script sleeps("exec sleep 1000");
         CHECK(bool(thrum::run_process_until(copied, cat.argv, "x", thrum::deadline::never())));
-        CHECK(thrum::run_process_until(copied, sleeps.argv, {}, thrum::after(100ms)).timed_out());
+        do { /* until one has begun by then */
+            CHECK(thrum::run_process_until(copied, sleeps.argv, {}, by(soon())).timed_out());
+        } while (copied.signal() == 0);
         CHECK_EQ(copied.signal(), SIGKILL);
         const char *const none[] = {"/nonexistent/program", nullptr};
         CHECK_EQ(code_of([&] { thrum::run_process(none); }), ENOENT);

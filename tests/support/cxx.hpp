@@ -1,5 +1,5 @@
 /*
- * cxx.hpp: for the tests in C++: the code that a call throws, and how much it allocates.
+ * cxx.hpp: for the tests in C++: the code that a call throws, how much it allocates, and deadlines.
  */
 #ifndef SUPPORT_CXX_HPP
 #define SUPPORT_CXX_HPP
@@ -13,7 +13,16 @@
 #include <string>
 #include <system_error>
 
+#include <thrum/thrum.hpp>
+
+#include "times.h"
+
 namespace {
+
+/* A deadline of times.h: thrum::sleep_until(by(soon())). */
+[[maybe_unused]] constexpr thrum::deadline by(thrum_time when) noexcept {
+    return thrum::deadline::at(when);
+}
 
 /* The calls of operator new so far: of the program's own code, and of the headers in it. */
 [[maybe_unused]] std::atomic<int> allocations;
