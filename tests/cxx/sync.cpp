@@ -23,7 +23,7 @@ TEST(an_event_lets_through) {
         one.wait();
         CHECK(!one.try_wait());
         CHECK(one.wait_for(1ms).timed_out());
-        CHECK(one.wait_until(thrum::after(-1s)).timed_out());
+        CHECK(one.wait_until(by(past())).timed_out());
         thrum::event all(THRUM_EVENT_MANUAL);
         auto waiter = thrum::spawn([&] { all.wait(); });
         all.signal();
@@ -42,7 +42,7 @@ TEST(one_of_several_events_ends_a_wait) {
     thrum::run([] {
         thrum::event first(THRUM_EVENT_AUTO);
         thrum::event second(THRUM_EVENT_AUTO);
-        CHECK(thrum::wait_any_until(thrum::after(1ms), first, second).timed_out());
+        CHECK(thrum::wait_any_until(by(soon()), first, second).timed_out());
         auto sender = thrum::spawn([&] { second.signal(); });
         CHECK_EQ(thrum::wait_any(first, second), 1);
         CHECK(!second.is_signaled());
@@ -124,7 +124,7 @@ TEST(a_once_is_done_once) {
         });
         CHECK_EQ(calls.load(), 1);
         CHECK(flag.is_done());
-        CHECK(bool(flag.call_for(1ms, [&] { calls++; })));
+        CHECK(bool(flag.call_for(1h, [&] { calls++; })));
         CHECK_EQ(calls.load(), 1);
     });
 }
@@ -193,7 +193,7 @@ TEST(primitives_allocate_nothing) {
             one.wait();
         }
         CHECK_EQ(thrum::blocking([] { return 5; }), 5);
-        CHECK_EQ(thrum::with_deadline(thrum::after(1h), [] { return 6; }), 6);
+        CHECK_EQ(thrum::with_deadline(by(far_off()), [] { return 6; }), 6);
         CHECK_EQ(allocations.load(), before);
         order.go([kept = counted()] {});
         CHECK_EQ(allocations.load(), before + 1);
@@ -217,20 +217,18 @@ TEST(a_blocking_call_returns_and_throws) {
 TEST(a_call_has_a_deadline_of_its_own) {
     /* A wait that it cuts short says that it timed out; what the call returns counts. */
     thrum::run([] {
-        CHECK_EQ(code_of([] { thrum::with_deadline(thrum::after(1ms), [] { thrum::sleep(1h); }); }),
+        CHECK_EQ(code_of([] { thrum::with_deadline(by(soon()), [] { thrum::sleep(1h); }); }),
                  ETIMEDOUT);
-        CHECK_EQ(thrum::with_deadline(thrum::after(1ms),
-                                      [] { return code_of([] { thrum::sleep(1h); }); }),
+        CHECK_EQ(thrum::with_deadline(by(soon()), [] { return code_of([] { thrum::sleep(1h); }); }),
                  ECANCELED);
-        thrum::sleep(1ms);
+        nap();
         auto task = thrum::spawn([] {
-            return code_of(
-                [] { thrum::with_deadline(thrum::after(1h), [] { thrum::sleep(1h); }); });
+            return code_of([] { thrum::with_deadline(by(far_off()), [] { thrum::sleep(1h); }); });
         });
         task.cancel();
         CHECK_EQ(task.join(), ECANCELED);
     });
-    CHECK_EQ(code_of([] { thrum::with_deadline(thrum::after(1h), [] {}); }), ESRCH);
+    CHECK_EQ(code_of([] { thrum::with_deadline(by(far_off()), [] {}); }), ESRCH);
 }
 
 TEST(timed_forms_take_durations) {
@@ -281,18 +279,23 @@ TEST(what_a_turn_captured_is_gone_at_the_next_turn) {
 }
 
 TEST(a_deadline_of_a_coarse_clock_is_as_far_as_it_says) {
-    /* The ends of time in seconds and hours are beyond what nanoseconds can say. */
+    /* The ends of time in seconds and hours are beyond what nanoseconds can say. Durations, too. */
     using std::chrono::system_clock;
     using seconds = std::chrono::time_point<system_clock, std::chrono::seconds>;
     using hours = std::chrono::time_point<system_clock, std::chrono::hours>;
     CHECK_EQ(thrum::deadline(seconds::max()).when(), THRUM_FOREVER);
     CHECK_EQ(thrum::deadline(hours::max()).when(), THRUM_FOREVER);
     CHECK_EQ(thrum::deadline(system_clock::time_point::max()).when(), THRUM_FOREVER);
-    CHECK(thrum::deadline(seconds::min()).when() < thrum_now());
-    CHECK(thrum::deadline(hours::min()).when() < thrum_now());
-    const auto soon = std::chrono::time_point_cast<std::chrono::seconds>(system_clock::now()) + 9s;
-    CHECK(thrum_after(7000000000) < thrum::deadline(soon).when());
-    CHECK(thrum::deadline(soon).when() < thrum_after(10000000000));
+    for (const thrum::deadline earlier :
+         {thrum::deadline(seconds::min()), thrum::deadline(hours::min()), thrum::after(-1s)}) {
+        CHECK_PASSED(earlier.when());
+    }
+    const thrum_time before = past();
+    const auto then = std::chrono::time_point_cast<std::chrono::seconds>(system_clock::now()) + 9s;
+    const thrum_time when = thrum::deadline(then).when(); /* 8 to 9 s after `then` was made */
+    CHECK(when > before + 7000000000);
+    CHECK(when < past() + 10000000000);
+    CHECK(thrum::after(1h).when() > before + 3600 * INT64_C(1000000000));
 }
 
 TEST(durations_of_odd_ticks_are_rounded_up) {
