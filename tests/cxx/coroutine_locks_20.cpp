@@ -13,6 +13,7 @@ struct shared {
     thrum::mutex mutex;
     thrum::shared_mutex both;
     thrum::cond changed;
+    std::atomic<int> waiting{0}; /* for `mutex`, or about to */
     long count = 0;
     long first = 0;
     long second = 0;
@@ -37,6 +38,7 @@ thrum::co<> changes(shared &s, int rounds) {
 
 thrum::co<int> code_of_wait(shared &s) {
     try {
+        s.waiting++;
         auto lock = co_await thrum::locked(s.mutex);
     } catch (const std::system_error &error) {
         co_return error.code().value();
@@ -105,7 +107,7 @@ TEST(a_lock_is_waited_for_without_a_stack) {
         for (int i = 0; i < 100; i++) {
             tasks.push_back(thrum::spawn(code_of_wait(s)));
         }
-        for (int i = 0; i < 100; i++) {
+        while (s.waiting < 100) {
             thrum::yield();
         }
         thrum_metrics metrics = THRUM_METRICS_INIT;
@@ -125,12 +127,12 @@ TEST(a_lock_that_does_not_come_is_not_owned) {
         {
             std::unique_lock<thrum::mutex> one(s.mutex);
             std::unique_lock<thrum::shared_mutex> two(s.both);
-            CHECK(!thrum::spawn(has_it_soon(s, thrum::after(1ms))).join());
+            CHECK(!thrum::spawn(has_it_soon(s, by(soon()))).join());
             auto waits = thrum::spawn(code_of_wait(s));
             waits.cancel();
             CHECK_EQ(waits.join(), ECANCELED);
         }
-        CHECK(thrum::spawn(has_it_soon(s, thrum::after(1h))).join());
+        CHECK(thrum::spawn(has_it_soon(s, by(far_off()))).join());
     });
 }
 
@@ -174,7 +176,7 @@ TEST(a_condition_is_waited_for_with_its_lock) {
         for (int i = 0; i < 20; i++) {
             tasks.push_back(thrum::spawn(waits_for_change(s)));
         }
-        CHECK(!thrum::spawn(waits_until(s, thrum::after(1ms))).join());
+        CHECK(!thrum::spawn(waits_until(s, by(soon()))).join());
         auto cancelled = thrum::spawn(waits_for_change(s));
         for (long first = 0; first < 21; thrum::yield()) {
             std::lock_guard<thrum::mutex> lock(s.mutex);
@@ -192,7 +194,7 @@ TEST(a_condition_is_waited_for_with_its_lock) {
             CHECK_EQ(task.join(), 0);
         }
         CHECK_EQ(s.second, 20);
-        CHECK(thrum::spawn(waits_until(s, thrum::after(1h))).join());
+        CHECK(thrum::spawn(waits_until(s, by(far_off()))).join());
     });
 }
 
@@ -213,7 +215,7 @@ TEST(a_barrier_opens_for_coroutines) {
     };
     thrum::run([] {
         thrum::barrier barrier(4);
-        CHECK_EQ(thrum::spawn(at::once(barrier, thrum::after(1ms))).join(), -ETIMEDOUT);
+        CHECK_EQ(thrum::spawn(at::once(barrier, by(soon()))).join(), -ETIMEDOUT);
         std::vector<thrum::co_task<int>> tasks;
         for (int i = 0; i < 4; i++) {
             tasks.push_back(thrum::spawn(at::times(barrier, 20)));
@@ -239,10 +241,10 @@ TEST(waits_for_locks_allocate_nothing) {
                 (void)co_await thrum::locked(s.mutex);
                 (void)co_await thrum::locked(s.both);
                 (void)co_await thrum::locked_shared(s.both);
-                (void)co_await thrum::locked_until(s.mutex, thrum::after(1h));
+                (void)co_await thrum::locked_until(s.mutex, by(far_off()));
                 (void)co_await thrum::wait(gate);
                 auto lock = co_await thrum::locked(s.mutex);
-                (void)co_await thrum::wait_until(s.changed, lock, thrum::after(-1s));
+                (void)co_await thrum::wait_until(s.changed, lock, by(past()));
             }
         }
     };
