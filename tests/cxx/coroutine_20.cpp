@@ -225,20 +225,26 @@ TEST(a_coroutine_awaits_tasks) {
 }
 
 TEST(a_sleep_is_not_early) {
-    /* sleep_for and pause_until, and one whose instant has passed. */
+    /* sleep_for and pause_until, one whose instant has passed, and the fiber's own. */
     struct sleeping {
         static thrum::co<> twice() {
-            const thrum_time begin = thrum_now();
-            co_await thrum::sleep_for(2ms);
-            CHECK(thrum_now() - begin >= 2000000);
-            const auto when = thrum::after(2ms);
-            CHECK(static_cast<bool>(co_await thrum::pause_until(when)));
-            CHECK(thrum_now() >= when.when());
-            CHECK(static_cast<bool>(co_await thrum::pause_until(when)));
+            thrum_time when = soon();
+            co_await thrum::sleep_for(1ms); /* which is what soon() takes */
+            CHECK_PASSED(when);
+            when = soon();
+            CHECK(static_cast<bool>(co_await thrum::pause_until(by(when))));
+            CHECK_PASSED(when);
+            CHECK(static_cast<bool>(co_await thrum::pause_until(by(when))));
         }
     };
     thrum::run([] {
         auto other = thrum::spawn(sleeping::twice());
+        thrum_time when = soon();
+        thrum::sleep(1ms);
+        CHECK_PASSED(when);
+        when = soon();
+        CHECK(bool(thrum::sleep_until(by(when))));
+        CHECK_PASSED(when);
         thrum::sync_wait(sleeping::twice());
         other.join();
     });
@@ -262,7 +268,7 @@ TEST(a_stop_ends_sleeps) {
     thrum_event begins = THRUM_EVENT_INIT(THRUM_EVENT_AUTO, false);
     thrum::spawn(sched, sleeping::long_one(&begins)).detach();
     CHECK_EQ(thrum_event_wait(&begins), 0);
-    if (thrum_sched_stop_until(sched, thrum_now()) == -ETIMEDOUT) {
+    if (thrum_sched_stop_until(sched, past()) == -ETIMEDOUT) {
         CHECK_EQ(thrum_sched_stop(sched), 0);
     }
     CHECK_EQ(code.load(), ECANCELED);
@@ -301,7 +307,7 @@ TEST(a_coroutine_waits_for_a_descriptor) {
             co_return got;
         }
         static thrum::co<int> late(thrum_io io) {
-            co_return (co_await thrum::ready(io, THRUM_IO_READ, thrum::after(1ms))).code();
+            co_return (co_await thrum::ready(io, THRUM_IO_READ, by(soon()))).code();
         }
     };
     thrum::run([] {
