@@ -116,7 +116,7 @@ TEST(what_is_not_sent_stays) {
         full.send(std::make_unique<int>(1));
         auto kept = std::make_unique<int>(2);
         CHECK(full.try_send(kept).busy());
-        CHECK(full.send_until(kept, thrum::after(1ms)).timed_out());
+        CHECK(full.send_until(kept, by(soon())).timed_out());
         full.close();
         CHECK(full.try_send(kept).closed());
         CHECK_EQ(*kept, 2);
@@ -157,7 +157,7 @@ TEST(a_select_does_one_case) {
                  1);
         CHECK_STR(value.c_str(), "b");
         CHECK_STR(got.c_str(), "c");
-        CHECK(thrum::select_until(thrum::after(1ms),
+        CHECK(thrum::select_until(by(soon()),
                                   thrum::on_send(out, value, [&](thrum::status) { calls += 100; }))
                   .timed_out());
         CHECK_STR(value.c_str(), "b");

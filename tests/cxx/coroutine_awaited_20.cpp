@@ -86,25 +86,28 @@ TEST(a_deadline_ends_waits_for_counts_turns_and_objects) {
     /* The status says so, the item is empty, and what comes later is still there. */
     thrum::run([] {
         things all;
-        const auto soon = [] { return thrum::after(1ms); };
-        CHECK_EQ(thrum::sync_wait(status_of([&] { return thrum::wait_until(all.sem, 2, soon()); })),
-                 -ETIMEDOUT);
-        CHECK_EQ(thrum::sync_wait(status_of([&] { return thrum::wait_until(all.parts, soon()); })),
-                 -ETIMEDOUT);
-        CHECK_EQ(thrum::sync_wait(status_of([&] { return thrum::wait_until(all.second, soon()); })),
-                 -ETIMEDOUT);
+        CHECK_EQ(
+            thrum::sync_wait(status_of([&] { return thrum::wait_until(all.sem, 2, by(soon())); })),
+            -ETIMEDOUT);
+        CHECK_EQ(
+            thrum::sync_wait(status_of([&] { return thrum::wait_until(all.parts, by(soon())); })),
+            -ETIMEDOUT);
+        CHECK_EQ(
+            thrum::sync_wait(status_of([&] { return thrum::wait_until(all.second, by(soon())); })),
+            -ETIMEDOUT);
         struct lending {
             static thrum::co<bool> of(thrum::pool<int> &from, thrum::deadline when) {
                 auto item = co_await thrum::borrowed_until(from, when);
                 co_return static_cast<bool>(item);
             }
         };
-        CHECK(!thrum::sync_wait(lending::of(all.pool, soon())));
+        CHECK(!thrum::sync_wait(lending::of(all.pool, by(soon()))));
         all.give();
         CHECK(all.sem.try_wait() && all.sem.try_wait());
         CHECK(all.second.is_called());
-        CHECK(thrum::sync_wait(lending::of(all.pool, soon())));
-        CHECK_EQ(thrum::sync_wait(status_of([&] { return thrum::wait_until(all.parts, soon()); })),
+        CHECK(thrum::sync_wait(lending::of(all.pool, by(far_off()))));
+        CHECK_EQ(thrum::sync_wait(
+                     status_of([&] { return thrum::wait_until(all.parts, by(far_off())); })),
                  0);
     });
 }
@@ -178,7 +181,7 @@ TEST(one_of_many_does_it_once) {
         int table = 0;
         struct opening {
             static thrum::co<> slowly(int &table) {
-                co_await thrum::sleep_for(1ms);
+                co_await thrum::pause_until(by(soon()));
                 co_await thrum::hop();
                 table++;
             }
@@ -213,7 +216,7 @@ TEST(what_fails_once_is_tried_by_the_next) {
             return ends_with([&tries, &opened, fails] {
                 return thrum::called(opened, [&tries, fails]() -> thrum::co<> {
                     tries++;
-                    co_await thrum::sleep_for(1ms);
+                    co_await thrum::pause_until(by(soon()));
                     if (fails) {
                         throw std::system_error(EIO, std::generic_category());
                     }
@@ -273,9 +276,8 @@ TEST(a_coroutine_waits_for_a_line_without_a_stack) {
         CHECK_EQ(pipe(ends), 0);
         thrum::stream reader{thrum::io::adopt(ends[0])};
         std::optional<thrum::io> writer{thrum::io::adopt(ends[1])};
-        CHECK_EQ(
-            thrum::sync_wait(status_of([&] { return thrum::ready(reader, thrum::after(1ms)); })),
-            -ETIMEDOUT);
+        CHECK_EQ(thrum::sync_wait(status_of([&] { return thrum::ready(reader, by(soon())); })),
+                 -ETIMEDOUT);
         auto waits = thrum::spawn(status_of([&] { return thrum::ready(reader); }));
         writer->write("one\ntwo\n", 8);
         CHECK_EQ(waits.join(), 0);
@@ -305,7 +307,7 @@ TEST(a_call_in_a_task_comes_back_with_what_it_ended_with) {
         struct body {
             static thrum::co<int> of() {
                 auto moved = co_await thrum::in_task([] {
-                    thrum::sleep(1ms);
+                    nap();
                     return std::make_unique<int>(5);
                 });
                 co_await thrum::in_task([] { thrum::yield(); });
@@ -338,11 +340,11 @@ TEST(a_cancelled_coroutine_waits_for_the_end_of_its_task) {
             static thrum::co<int> of(thrum::event &begun) {
                 const int got = co_await thrum::in_task([&begun] {
                     begun.signal();
-                    const thrum::status slept = thrum::sleep_until(thrum::after(1h));
+                    const int slept = sleep_until_cancelled();
                     thrum::shield cleaning;
-                    thrum::sleep(1ms);
+                    nap();
                     ended = true;
-                    return slept.code();
+                    return slept;
                 });
                 CHECK(ended);
                 co_return got;

@@ -68,10 +68,10 @@ TEST(a_wait_ends_at_its_deadline) {
     /* For an event and a semaphore that nobody touches; nothing is taken afterwards. */
     struct waiting {
         static thrum::co<> both(thrum_event &event, thrum_sem &sem) {
-            CHECK((co_await thrum::wait_until(event, thrum::after(1ms))).timed_out());
-            CHECK((co_await thrum::wait_until(sem, thrum::after(1ms))).timed_out());
+            CHECK((co_await thrum::wait_until(event, by(soon()))).timed_out());
+            CHECK((co_await thrum::wait_until(sem, by(soon()))).timed_out());
             thrum_sem_post(&sem);
-            CHECK(static_cast<bool>(co_await thrum::wait_until(sem, thrum::after(1h))));
+            CHECK(static_cast<bool>(co_await thrum::wait_until(sem, by(far_off()))));
         }
     };
     thrum::run([] {
@@ -87,8 +87,8 @@ TEST(events_and_semaphores_of_the_header_as_well) {
     /* thrum::event and thrum::semaphore, with and without a deadline. */
     struct waiting {
         static thrum::co<> both(thrum::event &event, thrum::semaphore &sem) {
-            CHECK((co_await thrum::wait_until(event, thrum::after(1ms))).timed_out());
-            CHECK((co_await thrum::wait_until(sem, thrum::after(1ms))).timed_out());
+            CHECK((co_await thrum::wait_until(event, by(soon()))).timed_out());
+            CHECK((co_await thrum::wait_until(sem, by(soon()))).timed_out());
             event.signal();
             sem.post();
             co_await thrum::wait(event);
@@ -225,7 +225,7 @@ TEST(when_all_has_all_results) {
             co_return there;
         }
         static thrum::co<> nothing() {
-            co_await thrum::sleep_for(1ms);
+            co_await thrum::pause_until(by(soon()));
         }
         static thrum::co<int> sleeps(counted = {}) {
             co_await thrum::sleep_for(1h);

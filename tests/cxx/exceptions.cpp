@@ -14,6 +14,8 @@
 
 #include <thrum.h>
 
+#include "support/times.h"
+
 namespace {
 
 int workers() {
@@ -106,7 +108,7 @@ void wait_somehow(meeting *m, int kind) {
         thrum_sem_post(&m->turn);
         break;
     case 2:
-        CHECK_EQ(thrum_sleep(1000), 0);
+        nap();
         break;
     default:
         CHECK_EQ(thrum_event_wait(&m->open), 0);

@@ -99,7 +99,7 @@ TEST(a_join_with_a_deadline_leaves_the_task) {
     thrum::run([] {
         thrum_event gate = THRUM_EVENT_INIT(THRUM_EVENT_MANUAL, false);
         auto task = thrum::spawn([&] { return thrum_event_wait(&gate) + 5; });
-        CHECK(task.join_until(thrum::after(-1s)).timed_out());
+        CHECK(task.join_until(by(past())).timed_out());
         CHECK(task.joinable());
         thrum_event_signal(&gate);
         CHECK(task.join_until(thrum::deadline::never()) ? true : false);
@@ -205,7 +205,7 @@ TEST(a_scope_says_why_it_ended) {
     /* A deadline that has passed, and a child's code. */
     thrum::run([] {
         CHECK_EQ(code_of([] {
-                     thrum::scope scope(thrum::after(1ms));
+                     thrum::scope scope(by(soon()));
                      scope.go([] { thrum::sleep(1h); });
                      scope.join();
                  }),
@@ -265,7 +265,7 @@ TEST(a_condition_is_waited_for_with_a_predicate) {
         }
         CHECK_EQ(waiter.join(), 3);
         std::unique_lock<thrum::mutex> lock(mutex);
-        CHECK(changed.wait_until(lock, thrum::after(1ms), [] { return false; }).timed_out());
+        CHECK(changed.wait_until(lock, by(soon()), [] { return false; }).timed_out());
         auto cancelled = thrum::spawn([&] {
             std::unique_lock<thrum::mutex> mine(mutex);
             return code_of([&] { changed.wait(mine); });

@@ -32,7 +32,7 @@ TEST(a_connection_ends_with_its_value) {
         CHECK_EQ(moved.read(bytes, sizeof(bytes)), 2);
         moved = thrum::io();
         CHECK_EQ(server.join(), 0);
-        CHECK(listener.accept_until(moved, thrum::after(1ms)).timed_out());
+        CHECK(listener.accept_until(moved, by(soon())).timed_out());
         CHECK(listener.accept_for(moved, 1ms).timed_out());
         CHECK(!moved);
     });

@@ -100,12 +100,12 @@ TEST(sealed_bytes_go_there_and_back) {
         CHECK(talk.cipher()[0] != '\0');
         CHECK(!talk.is_resumed());
         char bytes[8] = "";
-        CHECK_EQ(talk.read_until(bytes, sizeof(bytes), thrum::after(1ms)), -ETIMEDOUT);
-        CHECK_EQ(talk.write_until("hello", 5, thrum::after(1h)), 5);
+        CHECK_EQ(talk.read_until(bytes, sizeof(bytes), by(soon())), -ETIMEDOUT);
+        CHECK_EQ(talk.write_until("hello", 5, by(far_off())), 5);
         CHECK_EQ(talk.read(bytes, sizeof(bytes)), 5u);
         CHECK_STR(bytes, "hello");
         CHECK(!talk.is_readable());
-        CHECK(bool(talk.shutdown_until(thrum::after(1h))));
+        CHECK(bool(talk.shutdown_until(by(far_off()))));
         CHECK_EQ(server.join(), 0u);
         CHECK_STR(talk.error().c_str(), "");
         talk.close();
@@ -125,14 +125,14 @@ TEST(a_server_that_is_not_known_is_not_believed) {
         for (int i = 0; i < 2; i++) {
             auto server = thrum::spawn([&] {
                 return code_of([&] {
-                    thrum::tls talk(to_serve, listener.accept(), thrum::after(1h));
+                    thrum::tls talk(to_serve, listener.accept(), by(far_off()));
                     char byte;
                     (void)talk.read(&byte, 1);
                 });
             });
             CHECK_EQ(code_of([&] {
                          thrum::tls none(i ? to_ask : strange, thrum::dial(own_address().c_str()),
-                                         i ? "b.test" : "a.test", thrum::after(1h));
+                                         i ? "b.test" : "a.test", by(far_off()));
                      }),
                      EACCES);
             CHECK(server.join() > 0);
