@@ -2,6 +2,7 @@
  * bound.c: threads of the program that take part in a scheduler, with workers and without.
  */
 #include "support/support.h"
+#include "support/times.h"
 
 static void begin(rig *r, unsigned workers) {
     rig_init(r);
@@ -71,7 +72,7 @@ TEST(without_workers_yields_go_round) {
 
 static int adds_and_returns(void *arg) {
     int *sum = arg;
-    CHECK_EQ(thrum_sleep(1000), 0);
+    nap();
     return ++*sum;
 }
 
@@ -121,7 +122,7 @@ TEST(what_others_post_runs_on_the_next_to_wait) {
     order_check_counts_up(&seen, 100);
     CHECK_EQ(pthread_create(&thread, NULL, posts_external, &r), 0);
     while (atomic_load(&seen.count) < 100) {
-        CHECK_EQ(thrum_sleep(1000000), 0);
+        nap();
     }
     CHECK_EQ(pthread_join(thread, NULL), 0);
     order_check_counts_up(&seen, 100);
@@ -180,15 +181,15 @@ TEST(timed_waits_of_a_bound_thread) {
         begin(&r, counts[w]);
         CHECK_EQ(thrum_sched_bind(r.sched), 0);
         for (int i = 0; i < 5; i++) {
-            const thrum_time when = thrum_after_ms(2);
+            const thrum_time when = soon();
             CHECK_EQ(thrum_sem_wait_until(&sem, when), -ETIMEDOUT);
-            CHECK(thrum_now() >= when);
+            CHECK_PASSED(when);
         }
         thrum_sem_post(&sem);
-        CHECK_EQ(thrum_sem_wait_until(&sem, thrum_after_s(1000)), 0);
-        const thrum_time when = thrum_after_ms(1);
+        CHECK_EQ(thrum_sem_wait_until(&sem, far_off()), 0);
+        const thrum_time when = soon();
         CHECK_EQ(thrum_sleep_until(when), 0);
-        CHECK(thrum_now() >= when);
+        CHECK_PASSED(when);
         CHECK_EQ(thrum_sched_unbind(), 0);
         rig_stop(&r);
     }
@@ -206,16 +207,16 @@ TEST(idleness_is_seen_after_timed_waits_of_the_thread) {
         rig_start(&r);
         CHECK_EQ(thrum_sched_bind(r.sched), 0);
         for (int i = 0; i < 3; i++) {
-            CHECK_EQ(thrum_sem_wait_until(&sem, thrum_after_us(200)), -ETIMEDOUT);
-            CHECK_EQ(thrum_sched_wait_idle(r.sched, thrum_after_s(1000)), 0);
+            CHECK_EQ(thrum_sem_wait_until(&sem, soon()), -ETIMEDOUT);
+            CHECK_EQ(thrum_sched_wait_idle(r.sched, far_off()), 0);
         }
         thrum_sem_post(&sem);
-        CHECK_EQ(thrum_sem_wait_until(&sem, thrum_after_s(1000)), 0);
-        CHECK_EQ(thrum_sleep(200000), 0);
-        CHECK_EQ(thrum_sched_wait_idle(r.sched, thrum_after_s(1000)), 0);
-        CHECK_EQ(thrum_sched_wait_done(r.sched, thrum_after_s(1000)), 0);
+        CHECK_EQ(thrum_sem_wait_until(&sem, far_off()), 0);
+        nap();
+        CHECK_EQ(thrum_sched_wait_idle(r.sched, far_off()), 0);
+        CHECK_EQ(thrum_sched_wait_done(r.sched, far_off()), 0);
         CHECK_EQ(thrum_sched_unbind(), 0);
-        CHECK_EQ(thrum_sched_wait_idle(r.sched, thrum_after_s(1000)), 0);
+        CHECK_EQ(thrum_sched_wait_idle(r.sched, far_off()), 0);
         rig_stop(&r);
     }
 }
@@ -239,7 +240,7 @@ TEST(wait_idle_gives_up_in_time_beside_endless_work) {
     for (int i = 0; i < 2; i++) {
         CHECK_EQ(thrum_spawn(&handles[i], never_ends_by_itself, NULL), 0);
     }
-    CHECK_EQ(thrum_sched_wait_idle(r.sched, thrum_after_ms(5)), -ETIMEDOUT);
+    CHECK_EQ(thrum_sched_wait_idle(r.sched, soon()), -ETIMEDOUT);
     for (int i = 0; i < 2; i++) {
         CHECK_EQ(thrum_cancel(handles[i]), 0);
         CHECK_EQ(thrum_join(handles[i], NULL), 0);
@@ -277,7 +278,7 @@ static int stays(void *arg) {
     pthread_t home = *(pthread_t *)arg;
     for (int i = 0; i < 5; i++) {
         CHECK(pthread_equal(thread_now(), home));
-        CHECK_EQ(thrum_sleep(1000), 0);
+        nap();
         thrum_yield();
     }
     CHECK(pthread_equal(thread_now(), home));
@@ -297,7 +298,7 @@ TEST(pinned_tasks_of_a_bound_thread_stay_on_it) {
             CHECK_EQ(thrum_go_with(&attr, stays, &home), 0);
         }
         CHECK_EQ(thrum_sched_unbind(), 0);
-        CHECK_EQ(thrum_sched_wait_done(r.sched, thrum_now() + (counts[w] ? 0 : 1)), 0);
+        CHECK_EQ(thrum_sched_wait_done(r.sched, past()), 0);
         rig_stop(&r);
     }
 }
@@ -317,6 +318,7 @@ TEST(a_thread_that_helps_runs_the_workers_tasks) {
         thrum_handle *handles[COUNT_OF(where)];
         rig_init(&r);
         r.config.workers = 2;
+        r.config.workers_spare = 0; /* one would run tasks beside the thread */
         r.config.policy = policies[p];
         r.config.help_when_bound = true;
         rig_start(&r);
@@ -391,7 +393,7 @@ static void *is_bound_for_a_while(void *arg) {
     guest *g = arg;
     CHECK_EQ(thrum_sched_bind(g->r->sched), 0);
     atomic_fetch_add(&seen.count, 1);
-    CHECK_EQ(thrum_sleep(20000000000), -ECANCELED); /* a stop past its deadline cancels it */
+    CHECK_EQ(sleep_until_cancelled(), -ECANCELED); /* by a stop past its deadline */
     CHECK_EQ(thrum_sched_bind(g->r->sched), -EBUSY);
     CHECK_EQ(thrum_sched_unbind(), 0);
     return NULL;
@@ -406,7 +408,7 @@ TEST(stop_waits_until_all_have_unbound) {
         atomic_store(&seen.count, 0);
         CHECK_EQ(pthread_create(&g.thread, NULL, is_bound_for_a_while, &g), 0);
         SPIN_UNTIL(atomic_load(&seen.count) == 1);
-        CHECK_EQ(thrum_sched_stop_until(r.sched, thrum_now()), -ETIMEDOUT);
+        CHECK_EQ(thrum_sched_stop_until(r.sched, past()), -ETIMEDOUT);
         CHECK_EQ(thrum_sched_bind(r.sched), -ESHUTDOWN);
         CHECK_EQ(pthread_join(g.thread, NULL), 0);
         rig_stop(&r);
