@@ -4,6 +4,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/chans.h"
+#include "support/times.h"
 
 TEST(wrong_arguments_are_refused) {
     /* Sizes that do not fit are -EINVAL; destroying no channel is fine. */
@@ -104,7 +105,7 @@ TEST(closed_channels_drain) {
         int got = 7;
         CHECK_EQ(thrum_chan_send(c, &got), -EPIPE);
         CHECK_EQ(thrum_chan_try_send(c, &got), -EPIPE);
-        CHECK_EQ(thrum_chan_send_until(c, &got, thrum_now() - 1), -EPIPE);
+        CHECK_EQ(thrum_chan_send_until(c, &got, past()), -EPIPE);
         for (int i = 0; i < left; i++) {
             CHECK_EQ(thrum_chan_recv(c, &got), 0);
             CHECK_EQ(got, i);
@@ -112,7 +113,7 @@ TEST(closed_channels_drain) {
         got = 7;
         CHECK_EQ(thrum_chan_recv(c, &got), -EPIPE);
         CHECK_EQ(thrum_chan_try_recv(c, &got), -EPIPE);
-        CHECK_EQ(thrum_chan_recv_until(c, &got, thrum_now() - 1), -EPIPE);
+        CHECK_EQ(thrum_chan_recv_until(c, &got, past()), -EPIPE);
         CHECK_EQ(got, 7);
         CHECK_EQ(thrum_chan_destroy(c), 0);
     }
@@ -278,15 +279,15 @@ TEST(a_close_turns_receivers_away) {
 static int be_late(void *arg) {
     stage *s = ((actor *)arg)->arg;
     int elem = 5;
-    CHECK_EQ(thrum_chan_recv_until(s->chan, &elem, thrum_now() - 1), -ETIMEDOUT);
-    thrum_time until = thrum_after_ms(2);
+    CHECK_EQ(thrum_chan_recv_until(s->chan, &elem, past()), -ETIMEDOUT);
+    thrum_time until = soon();
     CHECK_EQ(thrum_chan_recv_until(s->chan, &elem, until), -ETIMEDOUT);
-    CHECK(thrum_now() >= until);
+    CHECK_PASSED(until);
     CHECK_EQ(elem, 5);
-    CHECK_EQ(thrum_chan_send_until(s->back, &elem, thrum_now() - 1), -ETIMEDOUT);
-    until = thrum_after_ms(2);
+    CHECK_EQ(thrum_chan_send_until(s->back, &elem, past()), -ETIMEDOUT);
+    until = soon();
     CHECK_EQ(thrum_chan_send_until(s->back, &elem, until), -ETIMEDOUT);
-    CHECK(thrum_now() >= until);
+    CHECK_PASSED(until);
     return 0;
 }
 
@@ -412,7 +413,7 @@ static int cancelled_recv(void *arg) {
     int elem = 3;
     CHECK_EQ(thrum_chan_recv(c->empty, &elem), -ECANCELED);
     CHECK_EQ(elem, 3);
-    CHECK_EQ(thrum_chan_recv_until(c->empty, &elem, thrum_after_s(1000)), -ECANCELED);
+    CHECK_EQ(thrum_chan_recv_until(c->empty, &elem, far_off()), -ECANCELED);
     atomic_fetch_add(&c->ended, 1);
     return 0;
 }
@@ -420,7 +421,7 @@ static int cancelled_recv(void *arg) {
 static int cancelled_send(void *arg) {
     cancelled *c = arg;
     int elem = 4;
-    CHECK_EQ(thrum_chan_send_until(c->full, &elem, thrum_after_s(1000)), -ECANCELED);
+    CHECK_EQ(thrum_chan_send_until(c->full, &elem, far_off()), -ECANCELED);
     CHECK_EQ(thrum_chan_send(c->full, &elem), -ECANCELED);
     atomic_fetch_add(&c->ended, 1);
     return 0;
@@ -441,7 +442,7 @@ TEST(a_cancelled_wait_moves_nothing) {
     }
     SPIN_UNTIL(CHAN_RECEIVERS_WAITING(c.empty) == 4 && CHAN_SENDERS_WAITING(c.full) == 4);
     watchdog_remove(&r);
-    CHECK_EQ(thrum_sched_stop_until(r.sched, thrum_now()), -ETIMEDOUT);
+    CHECK_EQ(thrum_sched_stop_until(r.sched, past()), -ETIMEDOUT);
     CHECK_EQ(thrum_sched_stop(r.sched), 0);
     rig_check_freed(&r);
     CHECK_EQ(atomic_load(&c.ended), 8);
