@@ -5,6 +5,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/awaits.h"
+#include "support/times.h"
 
 static int on_event(place *p) {
     return thrum_event_on_until(p->of, &p->await, &p->task, p->deadline);
@@ -68,7 +69,7 @@ TEST(a_waker_makes_the_task_due) {
     rig_begin(&r, 0);
     CHECK_EQ(thrum_chan_create(&chan, sizeof(int), 0), 0);
     CHECK_EQ(begin(&p[0], on_event, &event, THRUM_FOREVER), 0);
-    CHECK_EQ(begin(&p[1], on_event, &manual, thrum_after(3600000000000)), 0);
+    CHECK_EQ(begin(&p[1], on_event, &manual, far_off()), 0);
     CHECK_EQ(begin(&p[2], on_sem, &sem, THRUM_FOREVER), 0);
     CHECK_EQ(begin(&p[3], on_recv, chan, THRUM_FOREVER), 0);
     plain = 7;
@@ -126,8 +127,8 @@ TEST(a_deadline_a_cancel_and_a_wakeup_take_nothing) {
     const on_fn on[] = {on_event, on_sem, on_recv, on_send};
     for (int how = 0; how < 3; how++) {
         for (int i = 0; i < 4; i++) {
-            thrum_time deadline = how ? THRUM_FOREVER : thrum_after(1000000);
-            CHECK_EQ(begin(&p, on[i], things[i], thrum_now() - 1), -ETIMEDOUT);
+            thrum_time deadline = how ? THRUM_FOREVER : soon();
+            CHECK_EQ(begin(&p, on[i], things[i], past()), -ETIMEDOUT);
             int code = begin(&p, on[i], things[i], deadline);
             if (code == -ETIMEDOUT && !how) {
                 continue; /* it came before the wait */
@@ -162,10 +163,13 @@ TEST(a_task_waits_for_the_end_of_another) {
     rig_begin(&r, 0);
     thrum_attr attr = rig_attr(&r);
     CHECK_EQ(thrum_spawn_with(&handle, &attr, waits_for_gate, &opens), 0);
-    CHECK_EQ(begin(&late, on_join, handle, thrum_now() - 1), -ETIMEDOUT);
-    if (begin(&late, on_join, handle, thrum_after(100000)) == 0) {
+    CHECK_EQ(begin(&late, on_join, handle, past()), -ETIMEDOUT);
+    const int code = begin(&late, on_join, handle, soon());
+    if (code == 0) {
         await_run(&late);
         CHECK_EQ(late.ended, -ETIMEDOUT);
+    } else {
+        CHECK_EQ(code, -ETIMEDOUT); /* it came before the wait */
     }
     CHECK_EQ(begin(&p, on_join, handle, THRUM_FOREVER), 0);
     thrum_event_signal(&opens);
@@ -262,7 +266,7 @@ TEST(the_end_of_a_parents_task_is_not_waited_for) {
         alarm(30); /* a child that hangs ends with a status of its own */
         rig_begin(&r, 0);
         CHECK_EQ(begin(&p, on_join, handle, THRUM_FOREVER), -ESHUTDOWN);
-        CHECK_EQ(begin(&p, on_join, handle, thrum_after(3600000000000)), -ESHUTDOWN);
+        CHECK_EQ(begin(&p, on_join, handle, far_off()), -ESHUTDOWN);
         _exit(0);
     }
     CHECK_EQ(waitpid(child, &status, 0), child);

@@ -5,6 +5,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/awaits.h"
+#include "support/times.h"
 
 static int on_waitgroup(place *p) {
     return thrum_waitgroup_on_until(p->of, &p->await, &p->task, p->deadline);
@@ -110,7 +111,7 @@ TEST(the_other_side_makes_the_task_due) {
     place p[KINDS];
     make_all();
     for (int kind = 0; kind < KINDS; kind++) {
-        thrum_time deadline = kind % 2 ? thrum_after(3600000000000) : THRUM_FOREVER;
+        thrum_time deadline = kind % 2 ? far_off() : THRUM_FOREVER;
         CHECK_EQ(begin(&p[kind], on[kind], thing(kind), deadline), 0);
     }
     give_all();
@@ -133,8 +134,8 @@ TEST(a_deadline_a_cancel_and_a_wakeup_take_nothing) {
     make_all();
     for (int how = 0; how < 3; how++) {
         for (int kind = 0; kind < KINDS; kind++) {
-            CHECK_EQ(begin(&p, on[kind], thing(kind), thrum_now() - 1), -ETIMEDOUT);
-            thrum_time deadline = how ? THRUM_FOREVER : thrum_after(1000000);
+            CHECK_EQ(begin(&p, on[kind], thing(kind), past()), -ETIMEDOUT);
+            thrum_time deadline = how ? THRUM_FOREVER : soon();
             int code = begin(&p, on[kind], thing(kind), deadline);
             if (code == -ETIMEDOUT && !how) {
                 continue; /* it came before the wait */
@@ -309,7 +310,7 @@ TEST(objects_are_constructed_in_the_run_that_has_them) {
 
 /* Begins a wait for the only object, which is lent, and ends it by the code. */
 static void ends_early(place *p, thrum_pool *of, int code) {
-    thrum_time deadline = code == -ETIMEDOUT ? thrum_after(1000000) : THRUM_FOREVER;
+    thrum_time deadline = code == -ETIMEDOUT ? soon() : THRUM_FOREVER;
     const int begun = begin(p, on_one, of, deadline);
     if (begun == -ETIMEDOUT && code == -ETIMEDOUT) {
         return; /* it came before the wait */

@@ -5,6 +5,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/actors.h"
+#include "support/times.h"
 
 typedef struct place place;
 
@@ -128,7 +129,7 @@ TEST(an_unlock_hands_the_lock_to_the_run) {
     rig_begin(&r, 0);
     lock_all();
     CHECK_EQ(begin(&p[0], on_mutex, NULL, THRUM_FOREVER), 0);
-    CHECK_EQ(begin(&p[1], on_mutex, NULL, thrum_after(3600000000000)), 0);
+    CHECK_EQ(begin(&p[1], on_mutex, NULL, far_off()), 0);
     CHECK_EQ(begin(&p[2], on_write, NULL, THRUM_FOREVER), 0);
     CHECK_EQ(begin(&p[3], on_read, NULL, THRUM_FOREVER), 0);
     CHECK_EQ(thrum_rwlock_try_rdlock(&rwlock), -EBUSY);
@@ -173,8 +174,8 @@ TEST(a_lock_that_is_not_waited_for_any_more_is_not_taken) {
     for (int how = 0; how < 3; how++) {
         for (int i = 0; i < 3; i++) {
             lock_all();
-            CHECK_EQ(begin(&p, on[i], NULL, thrum_now() - 1), -ETIMEDOUT);
-            int code = begin(&p, on[i], NULL, how ? THRUM_FOREVER : thrum_after(1000000));
+            CHECK_EQ(begin(&p, on[i], NULL, past()), -ETIMEDOUT);
+            int code = begin(&p, on[i], NULL, how ? THRUM_FOREVER : soon());
             if (code == 0) {
                 if (how == 1) {
                     CHECK_EQ(thrum_task_cancel(&p.task), 0);
@@ -273,12 +274,12 @@ TEST(a_condition_is_waited_for_again_and_again) {
     /* A signal too early, then one with the condition; a deadline comes to one that waits on. */
     bool holds = false;
     condition c = {.holds = &holds, .p.deadline = THRUM_FOREVER};
-    condition late = {.holds = &holds, .p.deadline = thrum_now() - 1};
+    condition late = {.holds = &holds, .p.deadline = past()};
     rig_begin(&r, 0);
     CHECK_EQ(rig_run(&r, locks_and_looks, &late), 0);
     SPIN_UNTIL(atomic_load(&late.over));
     CHECK_EQ(late.p.ended, -ETIMEDOUT);
-    late.p.deadline = thrum_after(1000000);
+    late.p.deadline = soon();
     atomic_store(&late.over, 0);
     CHECK_EQ(rig_run(&r, locks_and_looks, &late), 0);
     SPIN_UNTIL(atomic_load(&late.over));
@@ -315,7 +316,7 @@ TEST(a_barrier_opens_for_tasks_and_fibers) {
     rig_begin(&r, 0);
     thrum_attr attr = rig_attr(&r);
     CHECK_EQ(begin(&p[0], on_barrier, &alone, 0), 1);
-    CHECK_EQ(begin(&p[0], on_barrier, &barrier, thrum_now() - 1), -ETIMEDOUT);
+    CHECK_EQ(begin(&p[0], on_barrier, &barrier, past()), -ETIMEDOUT);
     CHECK_EQ(begin(&p[0], on_barrier, &barrier, THRUM_FOREVER), 0);
     CHECK_EQ(begin(&p[1], on_barrier, &barrier, THRUM_FOREVER), 0);
     CHECK_EQ(thrum_task_cancel(&p[0].task), 0);
