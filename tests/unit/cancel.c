@@ -4,6 +4,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/support.h"
+#include "support/times.h"
 
 typedef struct room {
     rig rig;
@@ -60,14 +61,12 @@ static int join_result(thrum_handle *handle) {
 
 /* ---- every wait ---- */
 
-#define LONG thrum_after_s(1000)
-
 static int on_sem(room *m) {
     return thrum_sem_wait(&m->sem);
 }
 
 static int on_sem_until(room *m) {
-    return thrum_sem_wait_until(&m->sem, LONG);
+    return thrum_sem_wait_until(&m->sem, far_off());
 }
 
 static int on_event(room *m) {
@@ -75,7 +74,7 @@ static int on_event(room *m) {
 }
 
 static int on_event_until(room *m) {
-    return thrum_event_wait_until(&m->event, LONG);
+    return thrum_event_wait_until(&m->event, far_off());
 }
 
 static int on_waitgroup(room *m) {
@@ -83,7 +82,7 @@ static int on_waitgroup(room *m) {
 }
 
 static int on_waitgroup_until(room *m) {
-    return thrum_waitgroup_wait_until(&m->wg, LONG);
+    return thrum_waitgroup_wait_until(&m->wg, far_off());
 }
 
 static int on_cond(room *m) {
@@ -95,7 +94,7 @@ static int on_cond(room *m) {
 
 static int on_cond_until(room *m) {
     thrum_mutex_lock(&m->mutex);
-    int code = thrum_cond_wait_until(&m->cond, &m->mutex, LONG);
+    int code = thrum_cond_wait_until(&m->cond, &m->mutex, far_off());
     thrum_mutex_unlock(&m->mutex);
     return code;
 }
@@ -105,7 +104,7 @@ static int on_join(room *m) {
 }
 
 static int on_join_until(room *m) {
-    return thrum_join_until(m->gates[1], NULL, LONG);
+    return thrum_join_until(m->gates[1], NULL, far_off());
 }
 
 static int on_sleep(room *m) {
@@ -237,10 +236,11 @@ static int cleans_up(void *arg) {
     thrum_shield_begin();
     thrum_shield_begin();
     CHECK(thrum_cancelled()); /* it is still cancelled */
-    CHECK_EQ(thrum_sleep(1000), 0);
+    nap();
+    atomic_fetch_add(&m->inside, 1);
     CHECK_EQ(thrum_event_wait(&m->event), 0);
     thrum_shield_end();
-    CHECK_EQ(thrum_event_wait_until(&m->event, thrum_after_ms(1)), -ETIMEDOUT);
+    CHECK_EQ(thrum_event_wait_until(&m->event, soon()), -ETIMEDOUT);
     thrum_shield_end();
     CHECK_EQ(thrum_sem_wait(&m->sem), -ECANCELED);
     return 0;
@@ -252,7 +252,8 @@ TEST(behind_a_shield_waits_are_waits) {
     room_begin(&m);
     thrum_handle *handle = spawn_in(&m, cleans_up, &m);
     CHECK_EQ(thrum_cancel(handle), 0);
-    CHECK_EQ(thrum_sleep(SCALED(20) * 100000), 0);
+    SPIN_UNTIL(atomic_load(&m.inside) == 1);
+    CHECK_EQ(thrum_sched_wait_idle(m.rig.sched, THRUM_FOREVER), 0);
     thrum_event_signal(&m.event);
     CHECK_EQ(join_result(handle), 0);
     room_end(&m);
@@ -284,13 +285,15 @@ TEST(a_wait_that_began_behind_a_shield_is_not_cut_short) {
 static int is_not_cancelled(void *arg) {
     (void)arg;
     CHECK(!thrum_cancelled());
-    return thrum_sleep(1000);
+    nap();
+    return 0;
 }
 
 static int leaves_a_shield(void *arg) {
     (void)arg;
     thrum_shield_begin();
-    return thrum_sleep(1000);
+    nap();
+    return 0;
 }
 
 TEST(the_next_task_knows_nothing_of_it) {
