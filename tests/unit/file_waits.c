@@ -7,6 +7,7 @@
 /* matrix: quick 1 2 8 */
 /* wrap: pread pwrite fcntl syscall readdir */
 #include "support/files.h"
+#include "support/times.h"
 
 #include <sys/syscall.h>
 
@@ -142,11 +143,11 @@ TEST(a_hanging_read_is_given_up) {
     CHECK_EQ(rig_run(&r, count_up, &n), 0);
     CHECK_EQ(atomic_load(&n), 100);
     CHECK_EQ(cancel(reader), -ECANCELED);
-    thrum_time soon = thrum_after_ms(5);
-    CHECK_EQ(rig_run(&r, read_result, &soon), -ETIMEDOUT);
-    soon = thrum_after_ms(5);
-    CHECK_EQ(read_result(&soon), -ETIMEDOUT); /* a plain thread */
-    CHECK_EQ(thrum_io_close(io), 0);          /* waits for none of them */
+    thrum_time until = soon();
+    CHECK_EQ(rig_run(&r, read_result, &until), -ETIMEDOUT);
+    until = soon();
+    CHECK_EQ(read_result(&until), -ETIMEDOUT); /* a plain thread */
+    CHECK_EQ(thrum_io_close(io), 0);           /* waits for none of them */
     CHECK_EQ(rig_run(&r, read_result, NULL), -EBADF);
     rig_stop(&r);
     end();
@@ -229,7 +230,7 @@ static int read_until_cancelled(void *arg) {
 static int look(void *arg) {
     thrum_file_info info;
     (void)arg;
-    return thrum_file_stat("a", 0, &info, thrum_after_s(50));
+    return thrum_file_stat("a", 0, &info, far_off());
 }
 
 TEST(threads_that_hang_hold_up_nobody) {
@@ -304,12 +305,12 @@ TEST(what_was_opened_for_nobody_is_closed) {
         fclose(out);
     }
     CHECK_EQ(cancel(opener), -ECANCELED);
-    thrum_time soon = thrum_after_ms(5);
-    CHECK_EQ(open_result(&soon), -ETIMEDOUT);
+    thrum_time until = soon();
+    CHECK_EQ(open_result(&until), -ETIMEDOUT);
     CHECK_EQ(thrum_io_close(io), 0);
     const int fd = open("fifo", O_RDWR); /* the other end, at last */
-    SPIN_UNTIL(figures().begun == 0);
-    CHECK_EQ(fds_open(), fds_before + 1);
+    SPIN_UNTIL(figures().begun == 0);    /* all have opened */
+    SPIN_UNTIL(fds_open() == fds_before + 1);
     close(fd);
     atomic_store(&hangs, false);
     opener = start(&r, write_fifo, NULL);
@@ -390,17 +391,18 @@ TEST(a_lock_is_waited_for) {
     CHECK_EQ(thrum_file_unlock(other), 0);
     CHECK_EQ(thrum_file_try_lock(io, THRUM_FILE_WRITE), 0);
     CHECK_EQ(thrum_file_try_lock(other, THRUM_FILE_READ), -EBUSY);
-    thrum_time soon = thrum_after_ms(5);
-    CHECK_EQ(rig_run(&r, lock_result, &soon), -ETIMEDOUT);
-    CHECK_EQ(lock_result(&soon), -ETIMEDOUT);
+    thrum_time until = soon();
+    CHECK_EQ(rig_run(&r, lock_result, &until), -ETIMEDOUT);
+    until = soon();
+    CHECK_EQ(lock_result(&until), -ETIMEDOUT);
     thrum_handle *locker = start(&r, lock_result, NULL);
     CHECK_EQ(cancel(locker), -ECANCELED);
     locker = start(&r, lock_result, NULL);
     CHECK_EQ(thrum_file_unlock(io), 0);
     CHECK_EQ(result_of(locker), 0);
     CHECK_EQ(thrum_file_try_lock(io, THRUM_FILE_READ), -EBUSY);
-    CHECK_EQ(thrum_io_close(other), 0); /* gives it up */
-    CHECK_EQ(thrum_file_try_lock(io, THRUM_FILE_READ), 0);
+    CHECK_EQ(thrum_io_close(other), 0); /* gives it up once the attempts above have ended */
+    SPIN_UNTIL(thrum_file_try_lock(io, THRUM_FILE_READ) == 0);
     CHECK_EQ(thrum_io_close(io), 0);
     CHECK_EQ(thrum_file_try_lock(io, THRUM_FILE_READ), -EBADF);
     rig_stop(&r);
@@ -443,12 +445,12 @@ TEST(a_lock_that_nobody_has_had_is_undone) {
 
 static int use_in_child(void *arg) {
     char text[8] = "";
-    thrum_time late = thrum_after_s(10);
+    thrum_time never = far_off();
     (void)arg;
     CHECK_EQ(thrum_file_pread(io, text, 4, 0, THRUM_FOREVER), -ESHUTDOWN);
-    CHECK_EQ(next_result(&late), -ESHUTDOWN); /* although the parent waits for a batch */
+    CHECK_EQ(next_result(&never), -ESHUTDOWN); /* although the parent waits for a batch */
     thrum_io mine = opened("a", RW);
-    CHECK_EQ(thrum_file_pread(mine, text, 4, 0, thrum_after_s(50)), 4);
+    CHECK_EQ(thrum_file_pread(mine, text, 4, 0, far_off()), 4);
     CHECK_STR(text, "text");
     return thrum_io_close(mine);
 }
@@ -461,13 +463,14 @@ TEST(a_child_has_threads_of_its_own) {
     if (UNDER_ASAN)
         CHECK_SKIP("the sanitizer's allocator may be locked in the child, by a thread not there");
     begin(&r, "text");
-    thrum_time soon = thrum_after_ms(5);
-    while (read_result(&soon) == -ETIMEDOUT && atomic_load(&inside) < 1)
-        soon = thrum_after_ms(5); /* until a thread has begun it */
+    thrum_handle *reader = start(&r, read_result, NULL);
+    SPIN_UNTIL(atomic_load(&inside) == 1);
+    CHECK_EQ(cancel(reader), -ECANCELED);
     CHECK_EQ(thrum_dir_open(&dir, ".", THRUM_FOREVER), 0);
-    soon = thrum_after_ms(5);
-    while (next_result(&soon) == -ETIMEDOUT && atomic_load(&inside) < 2)
-        soon = thrum_after_ms(5); /* until it has begun to be read */
+    thrum_time never = THRUM_FOREVER;
+    reader = start(&r, next_result, &never);
+    SPIN_UNTIL(atomic_load(&inside) == 2);
+    CHECK_EQ(cancel(reader), -ECANCELED);
     pid_t child = fork();
     if (child == 0) {
         atomic_store(&hangs, false);
