@@ -9,6 +9,7 @@
 #define EVERYTHING_H
 
 #include "support/support.h"
+#include "support/times.h"
 
 typedef struct everything {
     rig *r;
@@ -61,9 +62,9 @@ static inline int every_waits(void *arg) {
     thrum_tickets_take(&e->tickets, &ticket);
     CHECK_EQ(thrum_ticket_wait(&ticket), 0);
     thrum_ticket_done(&ticket);
-    const int last = thrum_barrier_wait_until(&e->barrier, thrum_after_us(20));
+    const int last = thrum_barrier_wait_until(&e->barrier, soon());
     CHECK(last == 0 || last == 1 || last == -ETIMEDOUT);
-    CHECK_EQ(thrum_sleep(1000), 0);
+    nap();
     thrum_waitgroup_done(&e->group);
     return 0;
 }
@@ -147,7 +148,7 @@ static inline void every_scope(everything *e) {
         bad |= !granted(e, thrum_scope_go(&scope, every_child, &never), -ENOMEM);
     thrum_scope_cancel(&scope);
     CHECK_EQ(thrum_scope_join(&scope), bad ? -ENOMEM : -ECANCELED);
-    CHECK_EQ(thrum_scope_open(&scope, thrum_after_us(50)), 0);
+    CHECK_EQ(thrum_scope_open(&scope, soon()), 0);
     bad = !granted(e, thrum_scope_go(&scope, every_child, &never), -ENOMEM);
     CHECK_EQ(thrum_scope_join(&scope), bad ? -ENOMEM : -ETIMEDOUT);
 }

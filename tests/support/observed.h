@@ -5,6 +5,7 @@
 #define OBSERVED_H
 
 #include "support/support.h"
+#include "support/times.h"
 
 static char folder[72];
 
@@ -81,11 +82,10 @@ CHECK_UNUSED static void check_deaf_peer(const char *request) {
     CHECK_EQ(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
     for (int i = 0; i < 100000; i++) {
         if (send(fd, request, (size_t)length, MSG_NOSIGNAL) != length) {
-            const struct timespec nap = {.tv_nsec = 1000000};
-            if (++full > 100) {
+            if (++full > 1000) {
                 break;
             }
-            nanosleep(&nap, NULL); /* it still reads requests, perhaps */
+            nap(); /* it still reads requests, perhaps */
         } else {
             full = 0;
         }

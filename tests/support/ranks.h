@@ -12,6 +12,7 @@
 #define CHECK_IN_PLACE
 
 #include "support/support.h"
+#include "support/times.h"
 
 #include <thrum/dump.h>
 #include <thrum/mpi.h>
@@ -138,7 +139,18 @@ CHECK_UNUSED static void irecv(int *to, int from, int tag, MPI_Request *request)
 CHECK_UNUSED static void ranks_until_pending(uint64_t n) {
     for (thrum_mpi_metrics m = THRUM_MPI_METRICS_INIT; m.pending != n;) {
         CHECK_EQ(thrum_mpi_metrics_read(&m), 0);
-        CHECK_EQ(thrum_sleep(m.pending == n ? 0 : THRUM_US(20)), 0);
+        if (m.pending != n)
+            nap();
+    }
+}
+
+/* While something waits: until MPI was asked for all that wait now. */
+CHECK_UNUSED static void ranks_until_asked(void) {
+    thrum_mpi_metrics m = THRUM_MPI_METRICS_INIT;
+    CHECK_EQ(thrum_mpi_metrics_read(&m), 0);
+    for (const uint64_t before = m.asked; m.asked < before + 2;) { /* the last one may go on */
+        nap();
+        CHECK_EQ(thrum_mpi_metrics_read(&m), 0);
     }
 }
 
@@ -156,7 +168,8 @@ CHECK_UNUSED static void dump_until(const thrum_sched *sched, const char *part) 
         fclose(out);
         told = strstr(text, part) != NULL;
         free(text);
-        CHECK_EQ(thrum_sleep(told ? 0 : THRUM_US(20)), 0);
+        if (!told)
+            nap();
     }
 }
 

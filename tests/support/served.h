@@ -102,7 +102,7 @@ CHECK_UNUSED static int serves(void *arg) {
 CHECK_UNUSED static void hall_init(hall *h, int (*connection)(thrum_io io, void *arg)) {
     memset(h, 0, sizeof *h);
     h->options = (thrum_serve_options)THRUM_SERVE_OPTIONS_INIT;
-    h->options.drain = THRUM_S(30);
+    h->options.drain = THRUM_S(1000); /* longer than any test */
     h->options.stop = &h->stop;
     h->connection = connection;
     thrum_event_init(&h->stop, THRUM_EVENT_MANUAL, false);

@@ -10,6 +10,7 @@
 #include <thrum/io.h>
 
 #include "support/ios.h"
+#include "support/times.h"
 
 typedef struct late {
     int fd;
@@ -32,7 +33,7 @@ CHECK_UNUSED static void check_waits(int fd, int from) {
     const int before = fcntl(fd, F_GETFL);
     CHECK_EQ(thrum_io_adopt_shared(&io, fd), 0);
     CHECK(thrum_io_fd(io) != fd);
-    CHECK_EQ(thrum_read_until(io, text, sizeof text, thrum_after_ms(1)), -ETIMEDOUT);
+    CHECK_EQ(thrum_read_until(io, text, sizeof text, soon()), -ETIMEDOUT);
     late l = {from, "hello\n", io};
     CHECK_EQ(thrum_spawn(&writer, write_late, &l), 0);
     CHECK_EQ(thrum_read(io, text, sizeof text), 6);
