@@ -6,6 +6,7 @@
 /* matrix: quick 1 2 4 */
 #define WATCHDOG_SECONDS 110
 #include "support/support.h"
+#include "support/times.h"
 
 enum { THREADS = 6, TIED = 4 };
 
@@ -46,7 +47,7 @@ static int tied_body(void *arg) {
     if (result == 0)
         thrum_sem_post(&st->sem);
     on_own_thread(t);
-    result = thrum_chan_recv_until(st->chan, &got, thrum_after_us(50));
+    result = thrum_chan_recv_until(st->chan, &got, thrum_after_us(t->index % 100));
     CHECK(result == 0 || result == -ETIMEDOUT || result == -ECANCELED);
     atomic_fetch_add(&st->received, result == 0);
     on_own_thread(t);
@@ -79,7 +80,7 @@ static void one_binding(storm *st, unsigned *seed) {
         atomic_fetch_add(&st->started, 1);
     }
     const long element = 1;
-    int result = thrum_chan_send_until(st->chan, &element, thrum_after_us(60));
+    int result = thrum_chan_send_until(st->chan, &element, thrum_after_us((*seed >> 8) % 120));
     CHECK(result == 0 || result == -ETIMEDOUT);
     atomic_fetch_add(&st->sent, result == 0);
     for (int i = 0; i < TIED; i++) {
@@ -189,7 +190,7 @@ static void *posts_and_binds(void *seat) {
         }
         if (binds_now) {
             if (round % 4 == 0)
-                CHECK_EQ(thrum_sleep(30000), 0);
+                nap();
             CHECK_EQ(thrum_sched_unbind(), 0);
         }
     }
@@ -233,7 +234,7 @@ typedef struct stops {
 
 static int waits_long(void *arg) {
     stops *x = arg;
-    return thrum_sem_wait_until(&x->sem, thrum_after_us(300));
+    return thrum_sem_wait_until(&x->sem, soon());
 }
 
 static void *binds_till_stopped(void *seat) {
@@ -263,7 +264,7 @@ static void *binds_once(void *seat) {
     CHECK_EQ(thrum_detach(handle), 0);
     atomic_fetch_add(&x->in, 1);
     if (((crew_seat *)seat)->index % 2 == 0)
-        CHECK_EQ(thrum_sleep(100000), 0);
+        nap();
     CHECK_EQ(thrum_sched_unbind(), 0); /* the stop waits for that */
     atomic_fetch_add(&x->left, 1);
     return NULL;

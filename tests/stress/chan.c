@@ -5,6 +5,7 @@
 /* matrix: quick 1 2 8 */
 #define WATCHDOG_SECONDS 110
 #include "support/chans.h"
+#include "support/times.h"
 
 /* xorshift; each actor has its own */
 static uint32_t dice(uint32_t *state) {
@@ -60,7 +61,7 @@ static void check_code(int code) {
     CHECK(code == 0 || code == -EPIPE || code == -EAGAIN || code == -ETIMEDOUT);
 }
 
-static thrum_time soon(uint32_t *state) {
+static thrum_time shortly(uint32_t *state) {
     return thrum_after_us(dice(state) % 200);
 }
 
@@ -74,7 +75,7 @@ static int storm_sender(void *arg) {
         int code = -EAGAIN;
         switch (dice(&state) % 4) {
         case 0:
-            code = thrum_chan_send_until(c, &e, soon(&state));
+            code = thrum_chan_send_until(c, &e, shortly(&state));
             break;
         case 1:
             code = thrum_chan_try_send(c, &e);
@@ -86,7 +87,7 @@ static int storm_sender(void *arg) {
             thrum_case cases[] = {THRUM_SEND_CASE(c, &e),
                                   THRUM_SEND_CASE(s->chans[dice(&state) % CHANS], &e),
                                   THRUM_SEND_CASE(s->chans[dice(&state) % CHANS], &e)};
-            int i = thrum_select(cases, 3, dice(&state) % 2 ? THRUM_FOREVER : soon(&state));
+            int i = thrum_select(cases, 3, dice(&state) % 2 ? THRUM_FOREVER : shortly(&state));
             code = i < 0 ? i : cases[i].status;
         }
         }
@@ -111,7 +112,7 @@ static int storm_receiver(void *arg) {
         int code = -EAGAIN;
         switch (c ? dice(&state) % 3 : 2) {
         case 0:
-            code = thrum_chan_recv_until(c, &e[k], soon(&state));
+            code = thrum_chan_recv_until(c, &e[k], shortly(&state));
             break;
         case 1:
             code = thrum_chan_try_recv(c, &e[k]);
@@ -120,7 +121,7 @@ static int storm_receiver(void *arg) {
             thrum_case cases[CHANS];
             for (unsigned i = 0; i < CHANS; i++)
                 cases[i] = THRUM_RECV_CASE(over[i] ? NULL : s->chans[i], &e[i]);
-            int i = thrum_select(cases, CHANS, dice(&state) % 2 ? THRUM_FOREVER : soon(&state));
+            int i = thrum_select(cases, CHANS, dice(&state) % 2 ? THRUM_FOREVER : shortly(&state));
             code = i < 0 ? i : cases[i].status;
             k = i < 0 ? k : (unsigned)i;
         }
@@ -144,7 +145,7 @@ static int storm_closer(void *arg) {
     for (int i = 0; i < CHANS; i++) {
         int goal = s->closing ? (i + 1) * s->rounds / 2 : INT_MAX;
         while (atomic_load(&s->senders) > 0 && atomic_load(&s->sent) < goal)
-            CHECK_EQ(thrum_sleep(50000), 0);
+            nap();
         CHECK_EQ(thrum_chan_close(s->chans[i]), 0);
     }
     return 0;
@@ -240,7 +241,7 @@ static void model_select(model *models, uint32_t *state) {
         cases[i] = dice(state) % 2 ? THRUM_SEND_CASE(none ? NULL : of[i]->chan, &out[i])
                                    : THRUM_RECV_CASE(none ? NULL : of[i]->chan, &in[i]);
     }
-    int k = thrum_select(cases, CASES, dice(state) % 64 ? thrum_now() - 1 : thrum_after_us(20));
+    int k = thrum_select(cases, CASES, dice(state) % 64 ? past() : soon());
     if (k >= 0) {
         int elem = -1;
         int code =
@@ -281,7 +282,7 @@ TEST(one_caller_sees_what_the_model_says) {
                 break;
             case 1:
             case 2:
-                CHECK_EQ(thrum_chan_send_until(m->chan, &elem, thrum_now() - 1),
+                CHECK_EQ(thrum_chan_send_until(m->chan, &elem, past()),
                          or_late(model_send(m, elem)));
                 break;
             case 3:
@@ -289,7 +290,7 @@ TEST(one_caller_sees_what_the_model_says) {
                 CHECK_EQ(got, right);
                 break;
             case 4:
-                CHECK_EQ(thrum_chan_recv_until(m->chan, &got, thrum_now() - 1),
+                CHECK_EQ(thrum_chan_recv_until(m->chan, &got, past()),
                          or_late(model_recv(m, &right)));
                 CHECK_EQ(got, right);
                 break;

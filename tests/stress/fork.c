@@ -7,6 +7,7 @@
 /* variants: */
 #define WATCHDOG_SECONDS 110
 #include "support/support.h"
+#include "support/times.h"
 
 #include "core/state/worker.h"
 
@@ -75,7 +76,7 @@ static int grow(void *arg) {
             thrum_yield();
     }
     if (habit == 2)
-        CHECK_EQ(thrum_sleep(draw(&seed) % 20000), 0);
+        nap();
     for (unsigned i = count; i-- > 0;) {
         CHECK_EQ(thrum_fork_join(&forks[i]), 0);
         n->sum += children[i].sum;

@@ -61,7 +61,7 @@ static void unmake(set *s) {
     free(s);
 }
 
-static thrum_time soon(unsigned *seed) {
+static thrum_time shortly(unsigned *seed) {
     *seed = *seed * 1664525u + 1013904223u;
     return thrum_after_us((*seed >> 16) % 50);
 }
@@ -81,14 +81,14 @@ static bool is_late(storm *st, int result) {
 }
 
 static void use_once(storm *st, set *s, unsigned *seed) {
-    int result = thrum_once_run_until(&s->once, fails_twice, s, soon(seed));
+    int result = thrum_once_run_until(&s->once, fails_twice, s, shortly(seed));
     if (result != -EIO && !is_late(st, result)) {
         CHECK_EQ(s->calls, 3);
     }
 }
 
 static void use_barrier(storm *st, set *s, unsigned *seed) {
-    int result = thrum_barrier_wait_until(&s->barrier, soon(seed));
+    int result = thrum_barrier_wait_until(&s->barrier, shortly(seed));
     if (result == 1) {
         atomic_fetch_add(&s->lasts, 1);
         result = 0;
@@ -100,7 +100,7 @@ static void use_barrier(storm *st, set *s, unsigned *seed) {
 
 static void use_lock(storm *st, set *s, unsigned *seed) {
     if (*seed % 3 == 0) {
-        if (!is_late(st, thrum_rwlock_wrlock_until(&s->lock, soon(seed)))) {
+        if (!is_late(st, thrum_rwlock_wrlock_until(&s->lock, shortly(seed)))) {
             int old = s->value++;
             if (*seed % 2 == 0)
                 thrum_yield();
@@ -108,7 +108,7 @@ static void use_lock(storm *st, set *s, unsigned *seed) {
             CHECK_EQ(s->value, old + 1);
             thrum_rwlock_unlock(&s->lock);
         }
-    } else if (!is_late(st, thrum_rwlock_rdlock_until(&s->lock, soon(seed)))) {
+    } else if (!is_late(st, thrum_rwlock_rdlock_until(&s->lock, shortly(seed)))) {
         CHECK_EQ(s->value, s->twin);
         if (*seed % 2 == 0)
             thrum_yield();
@@ -120,7 +120,7 @@ static void use_lock(storm *st, set *s, unsigned *seed) {
 static void use_tickets(storm *st, set *s, unsigned *seed) {
     thrum_ticket t[2];
     thrum_tickets_take_n(&s->tickets, t, 2);
-    if (!is_late(st, thrum_ticket_wait_until(&t[1], soon(seed)))) {
+    if (!is_late(st, thrum_ticket_wait_until(&t[1], shortly(seed)))) {
         CHECK(false); /* the first ticket, its own, is not done */
     }
     CHECK_EQ(thrum_ticket_wait(&t[0]), 0);
@@ -132,7 +132,7 @@ static void use_tickets(storm *st, set *s, unsigned *seed) {
 static void use_pool(storm *st, set *s, unsigned *seed) {
     void *items[3];
     size_t n = 1 + *seed % 3;
-    if (!is_late(st, thrum_pool_borrow_n_until(s->pool, items, n, soon(seed)))) {
+    if (!is_late(st, thrum_pool_borrow_n_until(s->pool, items, n, shortly(seed)))) {
         CHECK(atomic_fetch_add(&s->in_pool, (int)n) + (int)n <= 3);
         for (size_t i = 0; i < n; i++)
             memset(items[i], (int)i, 24);

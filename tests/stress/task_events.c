@@ -7,8 +7,7 @@
 /* alone: */
 #define WATCHDOG_SECONDS 110
 #include "support/support.h"
-
-#define FAR (thrum_after_s(100000))
+#include "support/times.h"
 
 static uint64_t dice(uint64_t *state) {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
@@ -99,7 +98,7 @@ static void wander_on(thrum_task *self, void *arg) {
         CHECK_EQ(thrum_task_post_after(wander.sched, self, ns), 0);
     } else {
         ask_for_wakeup(w);
-        CHECK_EQ(way == 2 ? thrum_task_post_until(wander.sched, self, FAR)
+        CHECK_EQ(way == 2 ? thrum_task_post_until(wander.sched, self, far_off())
                           : thrum_task_post_wait(wander.sched, self),
                  0);
     }
@@ -167,7 +166,7 @@ static void check_deadlines(int n, bool shuffled, bool stopped) {
         order_of[i] = order_of[k];
         order_of[k] = kept;
     }
-    const thrum_time base = FAR;
+    const thrum_time base = far_off();
     CHECK_EQ(thrum_task_post_until(r.sched, &all[0].task, base), 0);
     const long calls = atomic_load(&r.calls);
     for (int i = 1; i < n; i++) {
@@ -178,7 +177,7 @@ static void check_deadlines(int n, bool shuffled, bool stopped) {
         thrum_task_wakeup(&all[order_of[i]].task);
     }
     if (stopped) {
-        CHECK_EQ(thrum_sched_stop_until(r.sched, thrum_now()), -ETIMEDOUT);
+        CHECK_EQ(thrum_sched_stop_until(r.sched, past()), -ETIMEDOUT);
     }
     rig_stop(&r);
     for (int i = 0; i < n; i++) {
@@ -242,7 +241,7 @@ static void take_signal(thrum_task *self, void *arg) {
     CHECK(!thrum_task_is_expired(self));
     if (++s->runs < SIGNALS) {
         CHECK_EQ(s->runs % 2 ? thrum_task_post_wait(s->sched, self)
-                             : thrum_task_post_until(s->sched, self, FAR),
+                             : thrum_task_post_until(s->sched, self, far_off()),
                  0);
     }
     atomic_fetch_add(&received, 1);

@@ -8,8 +8,7 @@
 #include "support/mapped.h"
 #include "support/steps.h"
 #include "support/support.h"
-
-#define LATE (thrum_after_s(100000))
+#include "support/times.h"
 
 static const thrum_policy policies[] = {THRUM_SHARDED, THRUM_FIFO, THRUM_GLOBAL};
 
@@ -115,7 +114,7 @@ static int travel_to(traveller *t, thrum_sched *next) {
         return thrum_task_post_wait(next, &t->task);
     default:
         thrum_task_signal(&t->task);
-        return thrum_task_post_until(next, &t->task, LATE);
+        return thrum_task_post_until(next, &t->task, far_off());
     }
 }
 
@@ -238,21 +237,16 @@ static struct {
     call call;
     int steps, stall_at;
     bool accepted;
-    atomic_bool may_stop, stopped;
+    atomic_bool may_stop;
     atomic_int ran;
 } st;
 
 static volatile int walking;
 
-/* The time changes only how likely a fault is seen. */
-#define STALL_NS 1000000
-
 static void step_taken(void) {
     if (walking && ++st.steps == st.stall_at) {
-        const thrum_time end = thrum_after(STALL_NS);
         atomic_store(&st.may_stop, true);
-        while (!atomic_load(&st.stopped) && thrum_now() < end) {
-        }
+        await_passed(soon()); /* how long changes only how likely a fault is seen */
     }
 }
 
@@ -286,7 +280,7 @@ static void *call_step_by_step(void *seat) {
         CHECK_EQ(thrum_sched_wait_done(st.sched, THRUM_FOREVER), 0);
         atomic_store(&st.ran, 0);
     } else {
-        CHECK_EQ(thrum_task_post_until(st.sched, &st.task, LATE), 0);
+        CHECK_EQ(thrum_task_post_until(st.sched, &st.task, far_off()), 0);
     }
     if (st.call >= WAKEUP) { /* stop waits for it already */
         atomic_store(&st.may_stop, true);
@@ -321,7 +315,6 @@ static int call_and_stop(call what, int round, int stall_at) {
     SPIN_UNTIL(atomic_load(&st.may_stop));
     watchdog_remove(&r);
     CHECK_EQ(thrum_sched_stop(st.sched), 0);
-    atomic_store(&st.stopped, true);
     crew_join(&c);
     CHECK_EQ(atomic_load(&st.ran), st.accepted);
     rig_check_freed(&r);
