@@ -3,10 +3,10 @@
  * body is left that has begun and might free one by its end.
  */
 #include "support/support.h"
+#include "support/times.h"
 
+#include "core/state/worker.h"
 #include "platform/faults.h"
-
-#define IN_VAIN_MS 1400 /* the library decides after a second in vain */
 
 static void refuse_maps(bool on) {
     th_os_fail_map(0, on ? UINT32_MAX : 0);
@@ -15,6 +15,33 @@ static void refuse_maps(bool on) {
 static int answer(void *arg) {
     (void)arg;
     return 42;
+}
+
+static uint32_t refused(void) {
+    return UINT32_MAX - th_os_fails_left(TH_OS_FAULT_MAP);
+}
+
+static int64_t in_vain_since(thrum_sched *sched, int64_t instead) {
+    th_lock_acquire(&sched->deferred_lock);
+    const int64_t since = sched->deferred_since;
+    sched->deferred_since = since != 0 && instead != 0 ? instead : since;
+    th_lock_release(&sched->deferred_lock);
+    return since;
+}
+
+/*
+ * The library decides after a second in vain: as if that had passed, with some attempts after it.
+ * By a thread or a task that waits meanwhile.
+ */
+static void second_passes(thrum_sched *sched) {
+    enum { ATTEMPTS = 20 };
+    while (in_vain_since(sched, 1) == 0) {
+        nap();
+    }
+    const uint32_t before = refused();
+    while (refused() < before + ATTEMPTS) {
+        nap();
+    }
 }
 
 /* A task that no stack can be had for while mappings are refused. */
@@ -59,7 +86,7 @@ static void *waits_for_a_stack(void *arg) {
     pthread_barrier_wait(&step);
     pthread_barrier_wait(&step); /* there are no stacks from here on */
     thrum_handle *large = spawn_large(&r);
-    CHECK_EQ(thrum_sleep(IN_VAIN_MS * INT64_C(1000000)), 0);
+    second_passes(r.sched);
     pthread_barrier_wait(&step);
     pthread_barrier_wait(&step); /* there are stacks again */
     thrum_sem_post(&over);
@@ -171,7 +198,9 @@ TEST(forks_taken_back_hide_no_body_that_waits) {
     for (size_t i = 0; i < CELLS; i++) {
         large[i] = spawn_large(&f[i].rig);
     }
-    CHECK_EQ(thrum_sleep(IN_VAIN_MS * INT64_C(1000000)), 0);
+    for (size_t i = 0; i < CELLS; i++) {
+        second_passes(f[i].rig.sched);
+    }
     refuse_maps(false);
     for (size_t i = 0; i < CELLS; i++) {
         forking *at = &f[i];
