@@ -5,6 +5,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 */
 #include "support/support.h"
+#include "support/times.h"
 
 #include "platform/faults.h"
 
@@ -112,7 +113,7 @@ TEST(tasks_go_on_when_mapping_works_again) {
     crowd c;
     rig_begin(&r, 0);
     overcrowd(&r, &c);
-    CHECK_EQ(thrum_sched_wait_done(r.sched, thrum_after_ms(10)), -ETIMEDOUT);
+    CHECK_EQ(thrum_sched_wait_done(r.sched, soon()), -ETIMEDOUT);
     CHECK_EQ(atomic_load(&c.through), 0);
     refuse_maps(false);
     SPIN_UNTIL(atomic_load(&c.begun) == CROWD);
@@ -187,12 +188,20 @@ TEST(waits_need_no_mapping) {
     refuse_maps(false);
 }
 
+/* A body that waits: the library does not give the others up, however long they get no stack. */
+static void hold_a_stack(rig *r, gate *g) {
+    gate_begin(r, g);
+    CHECK_EQ(thrum_sched_wait_idle(r->sched, THRUM_FOREVER), 0);
+}
+
 TEST(task_with_a_stack_of_its_own_waits_for_it) {
     /* A task that wants another size stays queued until its stack can be mapped; others pass it. */
     rig r;
     thrum_handle *handle = NULL;
     int result = 0;
+    gate g;
     rig_begin(&r, 0);
+    hold_a_stack(&r, &g);
     thrum_attr attr = rig_attr(&r);
     attr.stack_size = 8u << 20;
     refuse_maps(true);
@@ -204,6 +213,7 @@ TEST(task_with_a_stack_of_its_own_waits_for_it) {
     refuse_maps(false);
     CHECK_EQ(thrum_join(handle, &result), 0);
     CHECK_EQ(result, 42);
+    gate_open(&g);
     rig_stop(&r);
 }
 
@@ -212,7 +222,9 @@ TEST(many_tasks_wait_for_stacks_of_several_sizes) {
     rig r;
     thrum_handle *handles[60];
     int result = 0;
+    gate g;
     rig_begin(&r, 0);
+    hold_a_stack(&r, &g);
     thrum_attr attr = rig_attr(&r);
     refuse_maps(true);
     for (int i = 0; i < 60; i++) {
@@ -225,6 +237,7 @@ TEST(many_tasks_wait_for_stacks_of_several_sizes) {
         CHECK_EQ(thrum_join(handles[i], &result), 0);
         CHECK_EQ(result, 42);
     }
+    gate_open(&g);
     rig_stop(&r);
 }
 
