@@ -5,6 +5,7 @@
 /* matrix: quick 1 2 8 */
 #include "support/printed.h"
 #include "support/support.h"
+#include "support/times.h"
 
 #include "core/state/worker.h"
 #include "platform/faults.h"
@@ -88,7 +89,7 @@ static int wait_untimed(void *arg) {
 static int wait_timed(void *arg) {
     blocked *b = arg;
     atomic_fetch_add(&b->waiting, 1);
-    b->timed = thrum_sem_wait_until(&b->sem, thrum_after_s(1000));
+    b->timed = thrum_sem_wait_until(&b->sem, far_off());
     return 0;
 }
 
@@ -106,7 +107,7 @@ TEST(stop_until_comes_back_though_the_barrier_is_refused_for_good) {
     SPIN_UNTIL(atomic_load(&b.waiting) == 2);
     CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
     th_os_fail_barrier(0, UINT32_MAX);
-    CHECK_EQ(thrum_sched_stop_until(r.sched, thrum_now()), -ETIMEDOUT);
+    CHECK_EQ(thrum_sched_stop_until(r.sched, past()), -ETIMEDOUT);
     CHECK(th_os_fails_left(TH_OS_FAULT_BARRIER) < UINT32_MAX); /* the barrier was asked for */
     CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
     CHECK_EQ(b.timed, -ECANCELED);

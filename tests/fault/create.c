@@ -5,6 +5,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 */
 #include "support/support.h"
+#include "support/times.h"
 
 #include "platform/faults.h"
 
@@ -44,7 +45,7 @@ static int send_somehow(thrum_chan *chan, const long *elem, int how) {
     case 0:
         return thrum_chan_send(chan, elem);
     case 1:
-        return thrum_chan_send_until(chan, elem, thrum_after_s(100));
+        return thrum_chan_send_until(chan, elem, far_off());
     case 2:
         return thrum_chan_try_send(chan, elem);
     default:
@@ -154,7 +155,7 @@ static int selects_many(void *arg) {
     }
     no_memory(r, true);
     CHECK_EQ(thrum_select(cases, MANY, THRUM_FOREVER), -ENOMEM);
-    CHECK_EQ(thrum_select(cases, THRUM_SELECT_FRAME, thrum_after_us(10)), -ETIMEDOUT);
+    CHECK_EQ(thrum_select(cases, THRUM_SELECT_FRAME, soon()), -ETIMEDOUT);
     no_memory(r, false);
     CHECK_EQ(got, 0);
     CHECK_EQ(thrum_spawn(&handle, sends_later, chans[MANY - 1]), 0);
@@ -199,7 +200,7 @@ static int goes(void *arg) {
     CHECK_EQ(thrum_scope_go(&scope, runs_in_scope, &ran), 0); /* it runs, and is cancelled */
     CHECK_EQ(thrum_scope_join(&scope), -ENOMEM);
     CHECK_EQ(atomic_load(&ran), started + 1);
-    CHECK_EQ(thrum_scope_open(&scope, thrum_after_s(100)), 0); /* the timer needs no memory */
+    CHECK_EQ(thrum_scope_open(&scope, far_off()), 0); /* the timer needs no memory */
     CHECK_EQ(thrum_scope_join(&scope), 0);
     return 0;
 }
@@ -264,7 +265,7 @@ static int uses_all(void *arg) {
     thrum_scope scope;
     use_pool(arg);
     use_dag();
-    CHECK_EQ(thrum_scope_open(&scope, thrum_after_s(100)), 0);
+    CHECK_EQ(thrum_scope_open(&scope, far_off()), 0);
     int bad = 0;
     for (int i = 0; i < 300; i++)
         bad |= !is_code(thrum_scope_go(&scope, node, &ran));

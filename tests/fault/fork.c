@@ -10,6 +10,8 @@
 
 extern char **environ;
 
+enum { CHILD_SECONDS = 50 }; /* after which a child that hangs ends, rather than stay behind */
+
 static int run_true(void *arg) {
     (void)arg;
     int status = 0;
@@ -103,7 +105,7 @@ TEST(handlers_are_installed_in_the_child) {
         const pid_t child = fork();
         CHECK(child >= 0);
         if (child == 0) {
-            alarm(10);
+            alarm(CHILD_SECONDS);
             _exit(th_os_fault_catch(knows_nothing) == 0 ? 0 : 1);
         }
         CHECK_EQ(waitpid(child, &status, 0), child);
@@ -153,7 +155,7 @@ TEST(code_is_looked_up_in_the_child) {
             th_os_place place;
             th_os_symbols symbols;
             symbols.left = UINT64_MAX;
-            alarm(10);
+            alarm(CHILD_SECONDS);
             th_os_code_name(address, name, sizeof name, &symbols);
             (void)th_os_code_spans(&span, 1);
             (void)th_os_code_call(address, &place, &symbols);
@@ -212,7 +214,7 @@ TEST(child_dumps_its_own_beside_a_dump_in_the_parent) {
         const pid_t child = fork();
         CHECK(child >= 0);
         if (child == 0) {
-            alarm(10);
+            alarm(CHILD_SECONDS);
             _exit(thrum_run(NULL, dumps_its_own, own) == 0 ? 0 : 1);
         }
         CHECK_EQ(waitpid(child, &status, 0), child);
@@ -243,7 +245,7 @@ static void child_runs(const rig *parents) {
     thrum_task task;
     thrum_attr attr = rig_attr(parents);
     thrum_handle *handle;
-    alarm(30); /* it must not hang */
+    alarm(CHILD_SECONDS); /* it must not hang */
     thrum_task_init(&task, task_never_runs, NULL);
     CHECK_EQ(thrum_task_post(parents->sched, &task), -ESHUTDOWN);
     CHECK_EQ(thrum_go_with(&attr, run_true, NULL), -ESHUTDOWN);

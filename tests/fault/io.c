@@ -7,6 +7,7 @@
 /* limit: 200 */
 #define WATCHDOG_SECONDS 190
 #include "support/io.h"
+#include "support/times.h"
 
 #include "platform/faults.h"
 
@@ -37,7 +38,7 @@ static int reads_all(void *arg) {
         int64_t n;
         do {
             n = i % 2 == 0 ? thrum_read(s->e.io[0], &byte, 1)
-                           : thrum_read_full(s->e.io[0], &byte, 1, thrum_after_s(1000));
+                           : thrum_read_full(s->e.io[0], &byte, 1, far_off());
         } while (!granted(s, n));
         CHECK_EQ(n, 1);
         CHECK_EQ(byte, i);
@@ -53,7 +54,7 @@ static int writes_all(void *arg) {
         int64_t n;
         do {
             n = i % 2 == 0 ? thrum_write(s->e.io[1], &byte, 1)
-                           : thrum_writev_until(s->e.io[1], &part, 1, thrum_after_s(1000));
+                           : thrum_writev_until(s->e.io[1], &part, 1, far_off());
         } while (!granted(s, n));
         CHECK_EQ(n, 1);
         if (i % 4 == 0) {
@@ -66,7 +67,7 @@ static int writes_all(void *arg) {
 static int waits_a_moment(void *arg) {
     scene *s = ((actor *)arg)->arg;
     for (int i = 0; i < 3; i++) {
-        int code = thrum_io_wait(s->e.io[1], THRUM_IO_READ, thrum_after_us(200));
+        int code = thrum_io_wait(s->e.io[1], THRUM_IO_READ, soon());
         CHECK(code == -ETIMEDOUT || !granted(s, code));
     }
     return 0;
@@ -178,7 +179,7 @@ TEST(no_mapping_for_a_record) {
 
 /* The deadline of a wait that ends with this code: one that is refused has time. */
 static thrum_time limit_for(int code) {
-    return code == -ETIMEDOUT ? thrum_after_ms(1) : thrum_after_s(1000);
+    return code == -ETIMEDOUT ? soon() : far_off();
 }
 
 static int reads_two_in_vain(void *arg) {

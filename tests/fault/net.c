@@ -5,6 +5,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 */
 #include "support/nets.h"
+#include "support/times.h"
 
 #include "net/resolver.h"
 #include "platform/faults.h"
@@ -78,7 +79,7 @@ static int accept_body(void *arg) {
     CHECK_EQ(thrum_dial(&near, where, THRUM_FOREVER), 0);
     th_os_fail(TH_OS_FAULT_ACCEPT, 0, 2);
     CHECK_EQ(thrum_accept(listener, &far), -EMFILE);
-    CHECK_EQ(thrum_accept_until(listener, &far, thrum_after_s(50)), -EMFILE);
+    CHECK_EQ(thrum_accept_until(listener, &far, far_off()), -EMFILE);
     CHECK_EQ(thrum_accept(listener, &far), 0); /* it is still there */
     check_talks(near, far);
     CHECK_EQ(thrum_io_close(near), 0);
@@ -91,7 +92,7 @@ static int accept_body(void *arg) {
     CHECK_EQ(thrum_io_close(near), 0);
     CHECK_EQ(thrum_io_close(far), 0);
     th_os_fail(TH_OS_FAULT_ABORTED, 0, 1);
-    CHECK_EQ(thrum_accept_until(listener, &far, thrum_after_ms(2)), -ETIMEDOUT);
+    CHECK_EQ(thrum_accept_until(listener, &far, soon()), -ETIMEDOUT);
     CHECK_EQ(thrum_io_close(listener), 0);
     return 0;
 }
@@ -191,13 +192,13 @@ static int wait_without_set(void *arg) {
     thrum_io listener = listen_at("tcp:127.0.0.1:0", where);
     th_os_fail(TH_OS_FAULT_POLLSET, 0, UINT32_MAX);
     th_os_fail(TH_OS_FAULT_POLLSET_ADD, 0, UINT32_MAX);
-    int code = thrum_accept_until(listener, &far, thrum_after_s(50));
+    int code = thrum_accept_until(listener, &far, far_off());
     CHECK(code == -EMFILE || code == -ENOMEM);
-    code = thrum_io_wait(listener, THRUM_IO_READ, thrum_after_s(50));
+    code = thrum_io_wait(listener, THRUM_IO_READ, far_off());
     CHECK(code == -EMFILE || code == -ENOMEM);
     th_os_fail(TH_OS_FAULT_POLLSET, 0, 0);
     th_os_fail(TH_OS_FAULT_POLLSET_ADD, 0, 0);
-    CHECK_EQ(thrum_accept_until(listener, &far, thrum_after_ms(1)), -ETIMEDOUT);
+    CHECK_EQ(thrum_accept_until(listener, &far, soon()), -ETIMEDOUT);
     CHECK_EQ(thrum_io_close(listener), 0);
     return 0;
 }

@@ -5,6 +5,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 */
 #include "support/support.h"
+#include "support/times.h"
 
 #include "platform/faults.h"
 
@@ -35,7 +36,7 @@ static int fill(thrum_chan *chan) {
     }
     CHECK_EQ(result, -ENOMEM);
     CHECK_EQ(thrum_chan_try_send(chan, &n), -ENOMEM);
-    CHECK_EQ(thrum_chan_send_until(chan, &n, thrum_after_s(1000)), -ENOMEM);
+    CHECK_EQ(thrum_chan_send_until(chan, &n, far_off()), -ENOMEM);
     CHECK_EQ(thrum_chan_len(chan), n);
     return n;
 }
@@ -79,12 +80,12 @@ static int select_without_memory(void *arg) {
     }
     th_os_fail_alloc(0, UINT32_MAX);
     CHECK_EQ(thrum_select(cases, CASES, THRUM_FOREVER), -ENOMEM);
-    CHECK_EQ(thrum_select(cases, CASES, thrum_now()), -ETIMEDOUT); /* it does not wait */
+    CHECK_EQ(thrum_select(cases, CASES, past()), -ETIMEDOUT); /* it does not wait */
     CHECK_EQ(thrum_chan_try_send(chan, &number), 0);
     CHECK(thrum_select(cases, CASES, THRUM_FOREVER) >= 0); /* it does not wait here either */
     CHECK_EQ(got, 7);
     th_os_fail_alloc(0, 0);
-    CHECK_EQ(thrum_select(cases, CASES, thrum_after_us(1)), -ETIMEDOUT);
+    CHECK_EQ(thrum_select(cases, CASES, soon()), -ETIMEDOUT);
     CHECK_EQ(thrum_chan_destroy(chan), 0);
     return 0;
 }
