@@ -3,6 +3,7 @@
  */
 /* matrix: bound */
 #include "support/bound.h"
+#include "support/times.h"
 #include "support/tls.h"
 
 static world w;
@@ -17,8 +18,8 @@ static int answers(void *arg) {
     scene *s = arg;
     char text[4];
     thrum_tls *tls;
-    CHECK_EQ(thrum_tls_server(&tls, w.server, adopted(s->fd), thrum_after_s(1000)), 0);
-    while (thrum_tls_read_until(tls, text, sizeof text, thrum_after_s(1000)) == sizeof text)
+    CHECK_EQ(thrum_tls_server(&tls, w.server, adopted(s->fd), far_off()), 0);
+    while (thrum_tls_read_until(tls, text, sizeof text, far_off()) == sizeof text)
         CHECK_EQ(thrum_tls_write(tls, text, sizeof text), sizeof text);
     return thrum_tls_close(tls, THRUM_FOREVER);
 }
