@@ -6,6 +6,7 @@
 /* matrix: quick 2 8 */
 #include "support/printed.h"
 #include "support/held.h"
+#include "support/times.h"
 #include "support/traces.h"
 
 /* A hold with spares, whatever the number of workers. */
@@ -93,7 +94,7 @@ static int stays_there(void *arg) {
         CHECK_EQ(thrum_worker_id(), t->worker);
         thrum_yield();
     }
-    CHECK_EQ(thrum_sleep(100000), 0);
+    nap();
     CHECK_EQ(thrum_worker_id(), t->worker);
     return 0;
 }
@@ -162,11 +163,13 @@ TEST(what_is_tied_to_a_spare_runs_there) {
     held_stop(&h);
 }
 
+enum { STAY_NS = 80000000 }; /* longer than a spare stays, if all is in time */
+
 static int opens_and_sleeps(void *arg) {
     hold *h = arg;
     CHECK(thrum_worker_id() >= held_regular(h));
     held_open(h);
-    CHECK_EQ(thrum_sleep(80000000), 0); /* longer than a spare stays */
+    CHECK_EQ(thrum_sleep_until(soon() + STAY_NS), 0);
     atomic_fetch_add(&h->ran, 1);
     return 0;
 }
@@ -255,7 +258,7 @@ static void dumps_and_opens(thrum_task *self, void *arg) {
     char *text = dumped(h, THRUM_TEXT);
     CHECK(count_of(text, "held up for ") >= 1);
     CHECK_EQ(count_of(text, "; worker "), count_of(text, " stands in"));
-    CHECK_EQ(count_of(text, " stands in"), 1);
+    CHECK(count_of(text, " stands in") >= 1); /* more, if this one was late to take its task */
     /* Which of the two: by the thread's processor time, and others use the processors, too. */
     CHECK(count_of(text, "computing") + count_of(text, "its thread blocked") >= 1);
     CHECK(count_of(text, ", a spare, is awake") >= 1);
@@ -263,53 +266,63 @@ static void dumps_and_opens(thrum_task *self, void *arg) {
     text = dumped(h, THRUM_JSON);
     CHECK(count_of(text, "\"held_ns\": ") >= 1);
     CHECK_EQ(count_of(text, "\"held\": "), count_of(text, "\"held_ns\": "));
-    CHECK_EQ(count_of(text, "\"standin\": "), 1);
+    CHECK(count_of(text, "\"standin\": ") >= 1);
     CHECK(count_of(text, "\"spare\": true, \"benched\": false") >= 1);
     free(text);
     held_open(h);
 }
 
+static bool says_held(const hold *h) {
+    char *text = dumped(h, THRUM_TEXT);
+    const bool says = count_of(text, "held up") > 0;
+    free(text);
+    return says;
+}
+
 TEST(the_dump_tells_who_is_held_up_and_who_stands_in) {
     /* The spare itself prints it; afterwards it is said of no worker any more. */
     static hold h;
-    begin_with_spares(&h);
     held_way ways[] = {HELD_READING, HELD_COMPUTING};
     for (size_t i = 0; i < COUNT_OF(ways); i++) {
-        uint64_t stalls = held_metrics(&h).stalls;
-        uint64_t standins = held_metrics(&h).standins;
+        begin_with_spares(&h); /* so that no spare takes part already */
         held_begin(&h, ways[i], held_regular(&h), true);
         thrum_task_init(&h.openers[0], dumps_and_opens, &h);
         CHECK_EQ(thrum_task_post(h.r.sched, &h.openers[0]), 0);
         held_end(&h);
-        CHECK(held_metrics(&h).stalls > stalls);
-        CHECK(held_metrics(&h).standins > standins);
-        held_settle(&h);
-        char *text = dumped(&h, THRUM_TEXT);
-        CHECK_EQ(count_of(text, "held up"), 0);
-        free(text);
+        SPIN_UNTIL(held_metrics(&h).stalls > 0);
+        SPIN_UNTIL(held_metrics(&h).standins > 0);
+        SPIN_UNTIL(!says_held(&h));
+        held_stop(&h);
     }
-    held_stop(&h);
 }
 
 TEST(a_trace_has_marks_of_spares) {
     /* It tells when they stand in and when they go back. */
     static hold h;
-    begin_with_spares(&h);
     for (int i = 0; i < 2; i++) {
+        begin_with_spares(&h); /* so that no spare takes part already */
         CHECK_EQ(thrum_trace_start(h.r.sched, 0), 0);
         held_begin(&h, HELD_READING, held_regular(&h), true);
         open_by_post(&h);
         held_end(&h);
         held_settle(&h);
+        const bool all_sit = held_standing_in(&h) == 0;
         CHECK_EQ(thrum_trace_stop(h.r.sched), 0);
         trace_page page = trace_written(h.r.sched);
         CHECK(trace_count(&page, "stand in") >= 1);
-        if (held_standing_in(&h) == 0) {
+        if (all_sit) {
             CHECK_EQ(trace_count(&page, "sit down"), trace_count(&page, "stand in"));
         }
         trace_end(&page);
+        held_stop(&h);
     }
-    held_stop(&h);
+}
+
+/* How often a worker has stood in, or all of them. */
+static uint64_t standins_of(const hold *h, int worker) {
+    thrum_metrics m = THRUM_METRICS_INIT;
+    CHECK_EQ(thrum_metrics_read(h->r.sched, worker, &m), 0);
+    return m.standins;
 }
 
 TEST(metrics_are_printed_for_spares_that_stood_in) {
@@ -318,13 +331,13 @@ TEST(metrics_are_printed_for_spares_that_stood_in) {
     begin_with_spares(&h);
     thrum_metrics m = held_metrics(&h);
     CHECK_EQ(m.workers, held_regular(&h));
-    CHECK_EQ(m.standins, 0);
     const int spare = seen_spare(&h);
     m = held_metrics(&h);
     CHECK(m.workers > (unsigned)spare);
-    CHECK(m.standins >= 1);
+    SPIN_UNTIL(standins_of(&h, THRUM_ALL_WORKERS) >= 1);
+    SPIN_UNTIL(standins_of(&h, spare) >= 1);
     CHECK_EQ(thrum_metrics_read(h.r.sched, spare, &m), 0);
-    CHECK(m.standins >= 1 && m.tasks_started >= 1);
+    CHECK(m.tasks_started >= 1);
     CHECK_EQ(thrum_metrics_read(h.r.sched, (int)thrum_sched_workers(h.r.sched), &m), -EINVAL);
     held_stop(&h);
 }
