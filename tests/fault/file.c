@@ -261,9 +261,11 @@ TEST(no_thread_for_an_operation) {
     CHECK_EQ(rig_run(&r, stat_result, NULL), -EAGAIN);
     CHECK_EQ(figures().threads, 0);
     CHECK_EQ(rig_run(&r, stat_result, NULL), 0);
-    CHECK(figures().threads <= 1); /* none, if the processor was away for longer than one lingers */
-    CHECK_EQ(rig_run(&r, stat_result, NULL), 0);
     CHECK(figures().threads <= 1);
+    do {
+        CHECK_EQ(rig_run(&r, stat_result, NULL), 0); /* by the same thread, unless that has ended */
+        CHECK(figures().threads <= 1);
+    } while (figures().threads == 0);
     rig_stop(&r);
     CHECK_EQ(unlink("a"), 0);
     out_of_dir(path);
