@@ -7,8 +7,7 @@
 /* matrix: policy workers */
 /* matrix: quick 2 8 */
 /* variants: */
-/* limit: 45 */
-#define WATCHDOG_SECONDS 40
+#define WATCHDOG_SECONDS 110
 #include "support/support.h"
 
 typedef struct long_task {
