@@ -29,10 +29,11 @@ static uint64_t park_word(const lone *l) {
     return th_load_acquire(&l->sched->xpark);
 }
 
-static thrum_metrics metrics(const lone *l) {
+/* How often the sentinel has come round. */
+static uint64_t rounds(const lone *l) {
     thrum_metrics m = THRUM_METRICS_INIT;
     CHECK_EQ(thrum_metrics_read(l->sched, THRUM_ALL_WORKERS, &m), 0);
-    return m;
+    return m.wakes_timer;
 }
 
 static void other_body(thrum_task *self, void *arg) {
@@ -58,23 +59,13 @@ static bool nobody_comes(const lone *l) {
 static void compute_first(lone *l) {
     if (l->refused) {
         const bool night = th_park_long(park_word(l)); /* it began while this one slept, too */
-        const uint64_t rounds = metrics(l).wakes_timer + 30;
-        while (!night && metrics(l).wakes_timer < rounds && th_park_sentinel(park_word(l))) {
+        const uint64_t end = rounds(l) + 30;
+        while (!night && rounds(l) < end && th_park_sentinel(park_word(l))) {
             CHECK(!th_park_long(park_word(l)));
         }
     } else {
         SPIN_UNTIL(nobody_comes(l));
     }
-}
-
-/*
- * When it was queued a worker was woken, unless one comes anyway: in rounds, or the sentinel was
- * about to sleep long, and has looked once more, and seen it.
- */
-static void compute_on(lone *l, uint64_t wakes) {
-    bool comes = !nobody_comes(l);
-    CHECK(comes || metrics(l).wakes_submit > wakes || atomic_load(&l->begun));
-    SPIN_UNTIL(atomic_load(&l->begun));
 }
 
 static void begin_as(lone *l, thrum_task_fn starter, thrum_hint hint, bool refused) {
@@ -98,11 +89,10 @@ static void posts_other(thrum_task *self, void *arg) {
     lone *l = arg;
     (void)self;
     compute_first(l);
-    uint64_t wakes = metrics(l).wakes_submit;
     thrum_task *other = &l->others[l->posted++];
     thrum_task_init(other, other_body, l);
     CHECK_EQ(thrum_task_post_hint(l->sched, other, l->hint), 0);
-    compute_on(l, wakes);
+    SPIN_UNTIL(atomic_load(&l->begun));
 }
 
 TEST(a_lone_task_is_begun_by_another_worker) {
@@ -147,9 +137,8 @@ static void forks_other(thrum_task *self, void *arg) {
     thrum_fork fork;
     (void)self;
     compute_first(l);
-    uint64_t wakes = metrics(l).wakes_submit;
     thrum_fork_start(&fork, other_call, l);
-    compute_on(l, wakes);
+    SPIN_UNTIL(atomic_load(&l->begun));
     CHECK_EQ(thrum_fork_join(&fork), 7);
 }
 
