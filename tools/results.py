@@ -1,0 +1,21 @@
+"""For tools that read what tools/run-tests kept: the tests of a file of results, each with its verdict and output."""
+import re
+import xml.etree.ElementTree as tree
+
+# A line of the report of a program of tests (tests/runner.h).
+LINE = re.compile(r"^(passed |FAILED |skipped) +[0-9.]+ s  (\S+)\n", re.M)
+ENTRY = {"run": "passed", "fail": "FAILED"}
+
+
+def tests_of(path):
+    """Yields (name, passed|FAILED|skipped, output): the tests that entries report, and entries that report none."""
+    for case in tree.parse(path).getroot().iter("testcase"):
+        output = case.findtext("system-out") or ""
+        verdict = ENTRY.get(case.get("status"), "skipped")
+        reported, at = [], 0
+        for match in LINE.finditer(output):
+            reported.append((match.group(2), match.group(1).strip(), output[at:match.start()]))
+            at = match.end()
+        yield from reported
+        if not reported or (verdict == "FAILED" and all(v != "FAILED" for _, v, _ in reported)):
+            yield case.get("name"), verdict, output[at:]
