@@ -30,9 +30,10 @@ static void check_full_name(const check_test *test, char *to, size_t size) {
 /* Whether tests/windows/skipped lists it: then --all passes it over, by the definition CHECK_LEFT_OUT. */
 static bool check_left_out(const check_test *test) {
 #ifdef CHECK_LEFT_OUT
-    char spaced[256];
-    snprintf(spaced, sizeof spaced, ",%s,", test->name);
-    return strstr(CHECK_LEFT_OUT, spaced) != NULL;
+    char name[256];
+    snprintf(name, sizeof name, ",%s%s%s,", test->file != NULL ? test->file : "",
+             test->file != NULL ? "." : "", test->name);
+    return strstr(CHECK_LEFT_OUT, name) != NULL;
 #else
     return test == NULL;
 #endif
