@@ -9,22 +9,25 @@ BUILD = build/$(PRESET)
 
 export JOBS
 
-.PHONY: all quick test test-windows demo-windows test-full demo serve cluster bench bench-full bench-rows bench-servers bench-mpi cores sim stress soak servers fuzz faults mutate models coverage check reference format amalgamation dist install clean help
+.PHONY: all quick test shake test-windows demo-windows test-full demo serve cluster bench bench-full bench-rows bench-servers bench-mpi cores sim stress soak servers fuzz faults mutate models coverage check reference format amalgamation dist install clean help
 
 all: ## build the library, the examples, the benchmark and the tests (PRESET=gcc-release)
 	@tools/build $(PRESET)
 
-# One policy with two workers, and bound threads without workers; what needs no scheduler; the examples; the style.
-QUICK = ^(unit|marl|stress)/.*\[(sharded,w2|bound,w0)\]|^(unit|examples)[/.][^[]*$$|^house/(style|floors|tables|headers|snippets)
+# One policy with two workers, and bound threads without workers; what needs no scheduler; the style.
+QUICK = ^(unit|marl)/.*\[(sharded,w2|bound,w0)\]|^unit/[^[]*$$|^house/(style|floors|tables)
 
-quick: ## build, and run a seventh of the tests, the tier for every commit: 80 seconds
+quick: ## build, and run the units in one cell and the style checks, the tier for every commit
 	@tools/run-tests $(PRESET) -LE full -R '$(QUICK)'
 
-test: ## build, and run all quick tests: a quarter of an hour on two cores, or more
+test: ## build, and run the tests of every commit: at most 7 minutes on two idle cores
 	@tools/setup
-	@echo "a quarter of an hour on two cores, or more; \`make quick\` takes 80 seconds"
 	@status=0; tools/run-tests $(PRESET) -LE full || status=1; \
 		tools/matrix $(PRESET) || status=1; exit $$status
+
+shake: ## repeat tests under five conditions (TESTS="unit/mutex.*" N=20 CONDITIONS=idle,loaded); tests/README.md
+	@tools/setup shake
+	@tools/shake -n $(or $(N),1) $(if $(CONDITIONS),-c $(CONDITIONS)) $(if $(TESTS),'$(TESTS)')
 
 test-windows: ## build for Windows by mingw-w64, and run the tests under wine (ALL=1); docs/windows.md
 	@tools/test-windows
@@ -123,6 +126,7 @@ check: ## check style, floors, rooms, the documents' tables, the headers' commen
 	@tools/build gcc-release thrum_static >/dev/null
 	@tools/check-rooms
 	@tools/check-style
+	@tools/check-timing
 	@tools/check-tables
 	@tools/windows-skipped
 	@tools/reference --check
