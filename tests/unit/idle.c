@@ -4,6 +4,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 */
 #include "support/support.h"
+#include "support/times.h"
 
 TEST(fresh_scheduler_is_idle_and_done) {
     /* It was given nothing, so nothing is waited for. */
@@ -24,8 +25,8 @@ TEST(running_task_is_not_idle) {
     holder_begin(&r, &h, -1);
     CHECK_EQ(thrum_sched_wait_idle(r.sched, 0), -ETIMEDOUT);
     CHECK_EQ(thrum_sched_wait_done(r.sched, 0), -ETIMEDOUT);
-    CHECK_EQ(thrum_sched_wait_idle(r.sched, thrum_after_ms(5)), -ETIMEDOUT);
-    CHECK_EQ(thrum_sched_wait_done(r.sched, thrum_after_ms(5)), -ETIMEDOUT);
+    CHECK_EQ(thrum_sched_wait_idle(r.sched, soon()), -ETIMEDOUT);
+    CHECK_EQ(thrum_sched_wait_done(r.sched, soon()), -ETIMEDOUT);
     holder_end(&h);
     CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
     CHECK_EQ(thrum_sched_wait_done(r.sched, THRUM_FOREVER), 0);
@@ -38,12 +39,12 @@ TEST(timed_wait_waits_until_the_deadline) {
     holder h;
     rig_begin(&r, 0);
     holder_begin(&r, &h, -1);
-    thrum_time deadline = thrum_after_ms(20);
+    thrum_time deadline = soon();
     CHECK_EQ(thrum_sched_wait_idle(r.sched, deadline), -ETIMEDOUT);
-    CHECK(thrum_now() >= deadline);
-    deadline = thrum_after_ms(20);
+    CHECK_PASSED(deadline);
+    deadline = soon();
     CHECK_EQ(thrum_sched_wait_done(r.sched, deadline), -ETIMEDOUT);
-    CHECK(thrum_now() >= deadline);
+    CHECK_PASSED(deadline);
     holder_end(&h);
     rig_stop(&r);
 }
@@ -66,8 +67,8 @@ TEST(timed_wait_ends_when_it_is_idle) {
     rig_begin(&r, 0);
     rig_go(&r, spin_then_leave, &go);
     crew_start(&c, 1, let_go, &go);
-    CHECK_EQ(thrum_sched_wait_idle(r.sched, thrum_after_s(3600)), 0);
-    CHECK_EQ(thrum_sched_wait_done(r.sched, thrum_after_s(3600)), 0);
+    CHECK_EQ(thrum_sched_wait_idle(r.sched, far_off()), 0);
+    CHECK_EQ(thrum_sched_wait_done(r.sched, far_off()), 0);
     crew_join(&c);
     rig_stop(&r);
 }
@@ -80,7 +81,7 @@ TEST(blocked_fiber_is_idle_but_not_done) {
     gate_begin(&r, &g);
     CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
     CHECK_EQ(thrum_sched_wait_done(r.sched, 0), -ETIMEDOUT);
-    CHECK_EQ(thrum_sched_wait_done(r.sched, thrum_after_ms(5)), -ETIMEDOUT);
+    CHECK_EQ(thrum_sched_wait_done(r.sched, soon()), -ETIMEDOUT);
     gate_open(&g);
     CHECK_EQ(thrum_sched_wait_done(r.sched, THRUM_FOREVER), 0);
     CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);

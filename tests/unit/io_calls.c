@@ -5,6 +5,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/io.h"
+#include "support/times.h"
 
 static const thrum_io none = {0, 0};
 
@@ -55,17 +56,17 @@ TEST(only_what_can_be_waited_for_is_taken_over) {
 static void check_refused(thrum_io io, int64_t code) {
     char byte = 0;
     const thrum_iovec part = {&byte, 1};
-    const thrum_time soon = thrum_after_s(1000);
+    const thrum_time until = far_off();
     CHECK_EQ(thrum_read(io, &byte, 1), code);
     CHECK_EQ(thrum_read(io, &byte, 0), code);
-    CHECK_EQ(thrum_read_until(io, &byte, 1, soon), code);
-    CHECK_EQ(thrum_read_full(io, &byte, 1, soon), code);
-    CHECK_EQ(thrum_readv_until(io, &part, 1, soon), code);
+    CHECK_EQ(thrum_read_until(io, &byte, 1, until), code);
+    CHECK_EQ(thrum_read_full(io, &byte, 1, until), code);
+    CHECK_EQ(thrum_readv_until(io, &part, 1, until), code);
     CHECK_EQ(thrum_write(io, &byte, 1), code);
     CHECK_EQ(thrum_write(io, &byte, 0), code);
-    CHECK_EQ(thrum_write_until(io, &byte, 1, soon), code);
-    CHECK_EQ(thrum_writev_until(io, &part, 1, soon), code);
-    CHECK_EQ(thrum_io_wait(io, THRUM_IO_READ, soon), code);
+    CHECK_EQ(thrum_write_until(io, &byte, 1, until), code);
+    CHECK_EQ(thrum_writev_until(io, &part, 1, until), code);
+    CHECK_EQ(thrum_io_wait(io, THRUM_IO_READ, until), code);
     CHECK_EQ(thrum_io_shutdown(io, THRUM_IO_READ), code);
     CHECK_EQ(thrum_io_fd(io), code);
     CHECK_EQ(thrum_io_release(io), code);
@@ -162,11 +163,11 @@ static int moves_bytes(void *arg) {
         CHECK_EQ(thrum_read(e.io[0], text + 2, sizeof text), 4);
         CHECK(memcmp(text, "hello\n", 6) == 0);
         CHECK_EQ(thrum_write_until(e.io[1], "", 0, THRUM_FOREVER), 0);
-        CHECK_EQ(thrum_write_until(e.io[1], "again\n", 6, thrum_after_s(1000)), 6);
-        CHECK_EQ(thrum_read_full(e.io[0], text, 6, thrum_after_s(1000)), 6);
+        CHECK_EQ(thrum_write_until(e.io[1], "again\n", 6, far_off()), 6);
+        CHECK_EQ(thrum_read_full(e.io[0], text, 6, far_off()), 6);
         CHECK(memcmp(text, "again\n", 6) == 0);
-        CHECK_EQ(thrum_read_full(e.io[0], text, 0, thrum_after_s(1000)), 0);
-        CHECK_EQ(thrum_read_until(e.io[0], text, 1, thrum_after_us(100)), -ETIMEDOUT);
+        CHECK_EQ(thrum_read_full(e.io[0], text, 0, far_off()), 0);
+        CHECK_EQ(thrum_read_until(e.io[0], text, 1, soon()), -ETIMEDOUT);
         ends_close(&e);
     }
     return 0;
@@ -225,7 +226,7 @@ static int counts_events(void *arg) {
     uint64_t got = 0;
     thrum_io io = adopted(eventfd(0, 0));
     (void)arg;
-    CHECK_EQ(thrum_read_until(io, &got, sizeof got, thrum_after_us(100)), -ETIMEDOUT);
+    CHECK_EQ(thrum_read_until(io, &got, sizeof got, soon()), -ETIMEDOUT);
     CHECK_EQ(thrum_write(io, &value, sizeof value), sizeof value);
     CHECK_EQ(thrum_read(io, &got, 4), -EINVAL);
     CHECK_EQ(thrum_read(io, &got, sizeof got), sizeof got);
@@ -233,7 +234,7 @@ static int counts_events(void *arg) {
     value = UINT64_MAX - 1;
     CHECK_EQ(thrum_write(io, &value, sizeof value), sizeof value);
     CHECK_EQ(thrum_io_wait(io, 3, THRUM_FOREVER), THRUM_IO_READ);
-    CHECK_EQ(thrum_write_until(io, &value, sizeof value, thrum_after_us(100)), -ETIMEDOUT);
+    CHECK_EQ(thrum_write_until(io, &value, sizeof value, soon()), -ETIMEDOUT);
     CHECK_EQ(thrum_io_shutdown(io, THRUM_IO_WRITE), -ENOTSOCK);
     CHECK_EQ(thrum_io_close(io), 0);
     return 0;
@@ -332,7 +333,7 @@ static int finds_another_one(void *arg) {
             ends e;
             ends_open(&e, k);
             if (waited) { /* then a set knows the descriptor */
-                CHECK_EQ(thrum_read_until(e.io[0], text, 1, thrum_after_us(100)), -ETIMEDOUT);
+                CHECK_EQ(thrum_read_until(e.io[0], text, 1, soon()), -ETIMEDOUT);
             }
             pair_open(fds, UNIX);
             CHECK_EQ(dup2(fds[0], e.fds[0]), e.fds[0]); /* closed behind the library's back */
@@ -340,7 +341,7 @@ static int finds_another_one(void *arg) {
             check_refused(e.io[0], -EBADF);
             put(fds[1], "new");
             CHECK_EQ(thrum_read(other, text, sizeof text), 3);
-            CHECK_EQ(thrum_read_until(other, text, 1, thrum_after_us(100)), -ETIMEDOUT);
+            CHECK_EQ(thrum_read_until(other, text, 1, soon()), -ETIMEDOUT);
             CHECK_EQ(thrum_io_close(other), 0);
             CHECK_EQ(thrum_io_close(e.io[1]), 0);
             CHECK_EQ(close(fds[0]) | close(fds[1]), 0);
@@ -362,7 +363,7 @@ static int goes_round(void *arg) {
         ends e;
         ends_open(&e, i % 3 == 0 ? TCP : i % 3 == 1 ? UNIX : PIPE);
         if (i % 2 == 0) { /* it has been in a set, and comes to it anew */
-            CHECK_EQ(thrum_read_until(e.io[0], text, 1, thrum_after_us(10)), -ETIMEDOUT);
+            CHECK_EQ(thrum_read_until(e.io[0], text, 1, soon()), -ETIMEDOUT);
         }
         CHECK_EQ(thrum_write(e.io[1], "bytes", 5), 5);
         CHECK_EQ(thrum_read_full(e.io[0], text, 5, THRUM_FOREVER), 5);

@@ -5,6 +5,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/io.h"
+#include "support/times.h"
 
 /* A task for one direction of a descriptor, and what its last run was told. */
 typedef struct job {
@@ -131,7 +132,7 @@ TEST(it_is_posted_when_the_descriptor_is_ready) {
         CHECK(fill(e.fds[0]) > 0);
         do { /* the system may have told of the room that there was */
             const int before = atomic_load(&out.runs);
-            out.deadline = thrum_after_ms(1);
+            out.deadline = soon();
             CHECK_EQ(list(&out), 0);
             SPIN_UNTIL(atomic_load(&out.runs) > before);
         } while (!out.expired);
@@ -156,10 +157,10 @@ TEST(at_its_deadline_it_runs_expired) {
     ends_open_half(&e, PIPE);
     job_init(&j, e.io[0], THRUM_IO_READ);
     for (int i = 0; i < 20; i++) {
-        j.deadline = thrum_after_us(i % 2 ? -10 : 500);
+        j.deadline = i % 2 ? past() : soon();
         CHECK_EQ(list(&j), 0);
         SPIN_UNTIL(atomic_load(&j.runs) == i + 1);
-        CHECK(thrum_now() >= j.deadline);
+        CHECK_PASSED(j.deadline);
         CHECK(j.expired && !j.cancelled && j.cause == THRUM_CAUSE_EXPIRED);
     }
     ends_close(&e);
@@ -191,7 +192,7 @@ TEST(the_end_of_the_descriptor_cancels_it) {
         CHECK(fill(e.fds[0]) > 0);
         job_init(&in, e.io[0], THRUM_IO_READ);
         job_init(&out, e.io[0], THRUM_IO_WRITE);
-        out.deadline = thrum_after_s(1000);
+        out.deadline = far_off();
         CHECK_EQ(list(&in), 0);
         CHECK_EQ(list(&out), 0);
         in.code = i & 1;
@@ -259,7 +260,7 @@ typedef struct reader {
 static void read_one(thrum_task *self, void *arg) {
     reader *me = arg;
     char byte;
-    const int64_t n = thrum_read_until(me->j.io, &byte, 1, thrum_after_ms(1));
+    const int64_t n = thrum_read_until(me->j.io, &byte, 1, soon());
     CHECK(n == 1 || n == 0 || n == -ETIMEDOUT); /* it may also run although nothing is there */
     me->got += n == 1;
     if (n == 0) {
@@ -367,9 +368,9 @@ TEST(a_stop_past_its_deadline_cancels_what_has_a_deadline) {
     rig_begin(&r, 0);
     ends_open_half(&e, UNIX);
     job_init(&j, e.io[0], THRUM_IO_READ);
-    j.deadline = thrum_after_s(1000);
+    j.deadline = far_off();
     CHECK_EQ(list(&j), 0);
-    CHECK_EQ(thrum_sched_stop_until(r.sched, thrum_now()), -ETIMEDOUT);
+    CHECK_EQ(thrum_sched_stop_until(r.sched, past()), -ETIMEDOUT);
     rig_stop(&r);
     CHECK_EQ(atomic_load(&j.runs), 1);
     CHECK(j.cancelled && !j.expired);
@@ -421,13 +422,13 @@ TEST(without_workers_it_runs_on_a_bound_thread) {
         CHECK_EQ(lists(&j) | j.code, 0);
         put(e.fds[1], "a");
         while (atomic_load(&j.runs) == 2 * i) {
-            CHECK_EQ(thrum_sleep(THRUM_US(50)), 0); /* it runs here meanwhile */
+            nap(); /* it runs here meanwhile */
         }
         CHECK_EQ(drain(e.fds[0], 1), 1);
-        j.deadline = thrum_after_us(100);
+        j.deadline = soon();
         CHECK_EQ(lists(&j) | j.code, 0);
         while (atomic_load(&j.runs) == 2 * i + 1) {
-            CHECK_EQ(thrum_sleep(THRUM_US(50)), 0);
+            nap();
         }
         j.deadline = THRUM_FOREVER;
     }
