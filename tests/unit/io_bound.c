@@ -4,6 +4,7 @@
 /* matrix: bound */
 #include "support/bound.h"
 #include "support/io.h"
+#include "support/times.h"
 
 #include <sys/time.h>
 
@@ -29,9 +30,9 @@ static int pings(void *arg) {
 static int pongs(void *arg) {
     scene *s = arg;
     int got;
-    while (thrum_read_full(s->e.io[0], &got, sizeof got, thrum_after_s(1000)) == sizeof got) {
+    while (thrum_read_full(s->e.io[0], &got, sizeof got, far_off()) == sizeof got) {
         got++;
-        CHECK_EQ(thrum_write_until(s->e.io[0], &got, sizeof got, thrum_after_s(1000)), sizeof got);
+        CHECK_EQ(thrum_write_until(s->e.io[0], &got, sizeof got, far_off()), sizeof got);
     }
     return 0;
 }
@@ -70,7 +71,7 @@ static int reads_one(void *arg) {
 static int writes_later(void *arg) {
     scene *s = arg;
     for (int i = 0; i < s->count; i++) {
-        CHECK_EQ(thrum_sleep(THRUM_US(300)), 0);
+        nap();
         put(s->e.fds[1], "x");
     }
     return 0;
@@ -131,7 +132,7 @@ TEST(the_thread_itself_waits) {
 
 static int closes_later(void *arg) {
     scene *s = arg;
-    CHECK_EQ(thrum_sleep(THRUM_MS(1)), 0);
+    YIELD_UNTIL(IO_QUEUED(s->e.io[0], THRUM_IO_READ) == 2); /* behind the one that holds it */
     CHECK_EQ(thrum_io_close(s->e.io[0]), 0);
     return 0;
 }
@@ -167,8 +168,8 @@ TEST(a_close_by_a_task_ends_the_waits) {
 static int waits_in_vain(void *arg) {
     scene *s = arg;
     char byte;
-    CHECK_EQ(thrum_read_until(s->e.io[0], &byte, 1, thrum_after_ms(2)), -ETIMEDOUT);
-    CHECK_EQ(thrum_io_wait(s->e.io[0], THRUM_IO_READ, thrum_after_ms(2)), -ETIMEDOUT);
+    CHECK_EQ(thrum_read_until(s->e.io[0], &byte, 1, soon()), -ETIMEDOUT);
+    CHECK_EQ(thrum_io_wait(s->e.io[0], THRUM_IO_READ, soon()), -ETIMEDOUT);
     return 0;
 }
 
@@ -202,8 +203,8 @@ TEST(signals_do_not_show) {
     CHECK_EQ(thrum_spawn_with(&handle, &attr, pongs, &s), 0);
     CHECK_EQ(sigaction(SIGALRM, &action, NULL), 0);
     CHECK_EQ(setitimer(ITIMER_REAL, &often, NULL), 0);
-    for (int i = 0; i < s.rounds; i++) {
-        CHECK_EQ(thrum_io_wait(s.e.io[1], THRUM_IO_READ, thrum_after_us(1)), -ETIMEDOUT);
+    for (int i = 0; i < s.rounds / 5; i++) {
+        CHECK_EQ(thrum_io_wait(s.e.io[1], THRUM_IO_READ, soon()), -ETIMEDOUT);
         CHECK_EQ(thrum_io_wait(s.e.io[1], THRUM_IO_WRITE, THRUM_FOREVER), THRUM_IO_WRITE);
     }
     CHECK_EQ(pings(&s), 0);
