@@ -72,7 +72,7 @@ typedef struct mixed {
 static int waits_for_the_flag(void *arg) {
     mixed *m = arg;
     const int i = atomic_fetch_add(&m->next, 1);
-    const thrum_time deadline = i % 2 == 0 ? thrum_after_us((int64_t)i * 20) : far_off();
+    const thrum_time deadline = i % 2 == 0 ? thrum_after_us(i * 20) : far_off();
     int code = 0;
     thrum_mutex_lock(&m->mutex);
     while (!m->set && code == 0) {
@@ -119,7 +119,7 @@ TEST(timeouts_and_notifies_of_a_cond) {
 static int waits_for_a_unit(void *arg) {
     mixed *m = arg;
     const int i = atomic_fetch_add(&m->next, 1);
-    const thrum_time deadline = thrum_after_us((int64_t)i * 20);
+    const thrum_time deadline = thrum_after_us(i * 20);
     const int code = thrum_sem_wait_until(&m->sem, deadline);
     CHECK(code == 0 || code == -ETIMEDOUT);
     if (code == -ETIMEDOUT) {

@@ -80,7 +80,8 @@ static void one_binding(storm *st, unsigned *seed) {
         atomic_fetch_add(&st->started, 1);
     }
     const long element = 1;
-    int result = thrum_chan_send_until(st->chan, &element, thrum_after_us((*seed >> 8) % 120));
+    const unsigned us = (*seed >> 8) % 120;
+    int result = thrum_chan_send_until(st->chan, &element, thrum_after_us(us));
     CHECK(result == 0 || result == -ETIMEDOUT);
     atomic_fetch_add(&st->sent, result == 0);
     for (int i = 0; i < TIED; i++) {

@@ -63,7 +63,8 @@ static void unmake(set *s) {
 
 static thrum_time shortly(unsigned *seed) {
     *seed = *seed * 1664525u + 1013904223u;
-    return thrum_after_us((*seed >> 16) % 50);
+    const unsigned us = (*seed >> 16) % 50;
+    return thrum_after_us(us);
 }
 
 static int fails_twice(void *arg) {

@@ -297,7 +297,8 @@ static inline void *race_helper(void *arg) {
 static inline void race_round(race *x, int round) {
     const thrum_attr attr = rig_attr(&x->r);
     x->seed = x->seed * 1664525u + 1013904223u;
-    x->deadline = thrum_after_us(30 + (x->seed >> 16) % 100);
+    const unsigned us = 30 + (x->seed >> 16) % 100; /* not long after the waits begin */
+    x->deadline = thrum_after_us(us);
     for (int i = 0; i < RACE_BATCH; i++) {
         race_object *o = &x->objects[i];
         o->race = x;

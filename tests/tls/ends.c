@@ -441,10 +441,8 @@ static void *relays(void *arg) {
  * A length that has grown has the other side wait for more: that is for deadlines to end. A
  * handshake mostly has time until then; if it has not, that is right, too.
  */
-enum { PATIENCE_MS = 100 };
-
 static thrum_time patience(void) {
-    return thrum_after_ms(PATIENCE_MS);
+    return thrum_after_ms(100);
 }
 
 /* What comes is what was sent, or a code, or the end. */
