@@ -3,9 +3,11 @@
  * bound, deadlines of tasks) is run by one that waits, as long as there is one, whatever the others
  * do.
  */
-/* limit: 30 */
-#define WATCHDOG_SECONDS 25
 #include "support/support.h"
+#include "support/times.h"
+
+#include "core/state/parkword.h"
+#include "core/state/worker.h"
 
 #define THREADS_MAX 3
 
@@ -15,7 +17,6 @@ typedef struct hall {
     pthread_t threads[THREADS_MAX];
     int count;
     atomic_int bound;    /* how many have bound, in turn */
-    atomic_int asleep;   /* reports that all bound threads sleep and nothing is pending */
     atomic_bool told;    /* the deadline's task has run */
     atomic_bool through; /* the last thread has come through its wait */
     bool leaves;         /* the first one unbinds, otherwise it goes on with code of its own */
@@ -30,10 +31,16 @@ typedef struct guest {
 
 static guest guests[THREADS_MAX];
 
-static void all_sleep(void *ctx, const char *report) {
-    hall *h = (hall *)ctx; /* its rig comes first */
-    (void)report;
-    atomic_fetch_add(&h->asleep, 1);
+/* Whether each bound thread sleeps, or is about to: a wake is meant for it already. */
+static bool all_sleep(hall *h) {
+    thrum_sched *sched = h->rig.sched;
+    bool all = true;
+    th_lock_acquire(&sched->bound_lock);
+    for (const th_worker *w = sched->bound; w != NULL; w = w->bound_next) {
+        all = all && (th_load_relaxed(&w->xsleep) & TH_SLEEP_PARKED) != 0;
+    }
+    th_lock_release(&sched->bound_lock);
+    return all;
 }
 
 /* Thread 0 binds last, so it is the first to be woken. */
@@ -57,7 +64,6 @@ static void hall_begin(hall *h, unsigned workers, int count) {
     memset(h, 0, sizeof(*h));
     rig_init(&h->rig);
     h->rig.config.workers = workers;
-    h->rig.config.deadlock = all_sleep;
     rig_start(&h->rig);
     h->count = count;
     CHECK_EQ(pthread_barrier_init(&h->together, NULL, (unsigned)count), 0);
@@ -72,7 +78,7 @@ static void hall_fill(hall *h) {
     for (int i = 0; i < h->count; i++) {
         CHECK_EQ(pthread_create(&h->threads[i], NULL, is_bound, &guests[i]), 0);
     }
-    SPIN_UNTIL(atomic_load(&h->bound) == h->count && atomic_load(&h->asleep) > 0);
+    SPIN_UNTIL(atomic_load(&h->bound) == h->count && all_sleep(h));
 }
 
 static void hall_end(hall *h) {
@@ -100,7 +106,7 @@ static void deadline_is_handed_over(unsigned workers, bool leaves) {
     h.leaves = leaves;
     hall_fill(&h);
     thrum_task_init(&h.tasks[0], posts_to_last, &h);
-    CHECK_EQ(thrum_task_post_until(h.rig.sched, &h.tasks[0], thrum_after_ms(30)), 0);
+    CHECK_EQ(thrum_task_post_until(h.rig.sched, &h.tasks[0], soon()), 0);
     thrum_sem_post(&h.own[0]);
     hall_end(&h);
 }
@@ -132,7 +138,7 @@ TEST(a_deadline_is_watched_beside_a_long_body) {
     hall_begin(&h, 0, 2);
     hall_fill(&h);
     thrum_task_init(&h.tasks[0], posts_to_last, &h);
-    CHECK_EQ(thrum_task_post_until(h.rig.sched, &h.tasks[0], thrum_after_ms(30)), 0);
+    CHECK_EQ(thrum_task_post_until(h.rig.sched, &h.tasks[0], soon()), 0);
     thrum_task_init(&h.tasks[1], waits_until_told, &h);
     CHECK_EQ(thrum_task_post(h.rig.sched, &h.tasks[1]), 0);
     hall_end(&h);
@@ -173,7 +179,7 @@ TEST(tasks_with_one_deadline_run_on_all_threads_that_wait) {
     hall_begin(&h, 0, THREADS_MAX);
     hall_tasks(&h, tasks);
     hall_fill(&h);
-    const thrum_time deadline = thrum_after_ms(20);
+    const thrum_time deadline = soon();
     for (int i = 0; i < THREADS_MAX; i++) {
         CHECK_EQ(thrum_task_post_until(h.rig.sched, tasks[i], deadline), 0);
     }
@@ -210,7 +216,7 @@ static void poll_until_told(bool timed) {
     thrum_task_init(&p.task, posts_itself, &p);
     thrum_task_init(&p.other, ends_it, &p);
     if (timed) {
-        CHECK_EQ(thrum_task_post_until(r.sched, &p.other, thrum_after_us(100)), 0);
+        CHECK_EQ(thrum_task_post_until(r.sched, &p.other, soon()), 0);
     } else {
         CHECK_EQ(thrum_task_post(r.sched, &p.other), 0); /* from a thread that is not bound */
     }
