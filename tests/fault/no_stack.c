@@ -128,7 +128,11 @@ static void nothing_left_without_workers(void *arg) {
     CHECK_EQ(thrum_sched_unbind(), 0); /* then its counts are the scheduler's */
     CHECK_EQ(thrum_sched_bind(r.sched), 0);
     refuse_maps(true);
-    join_large(spawn_large(&r));
+    thrum_handle *large = spawn_large(&r);
+    while (in_vain_since(r.sched, 1) == 0) {
+        nap();
+    }
+    join_large(large);
 }
 
 TEST(what_has_ended_on_a_bound_thread_frees_nothing) {
