@@ -8,6 +8,7 @@
 
 #include "support/held.h"
 #include "support/reports.h"
+#include "support/times.h"
 
 static void start_and_hold(hold *h, held_way way) {
     held_start(h);
@@ -40,7 +41,7 @@ TEST(a_deadline_of_a_stop_passes_while_workers_are_held_up) {
     thrum_sem_init(&h.sem, 0);
     start_and_hold(&h, HELD_READING);
     rig_go(&h.r, waits_until_cancelled, &h);
-    CHECK_EQ(thrum_sched_stop_until(h.r.sched, thrum_after_ms(1)), -ETIMEDOUT);
+    CHECK_EQ(thrum_sched_stop_until(h.r.sched, soon()), -ETIMEDOUT);
     held_end(&h);
     held_stop(&h);
 }
@@ -62,7 +63,7 @@ TEST(a_wait_for_idleness_ends_behind_a_spare) {
         pthread_t waiter;
         held_begin(&h, (held_way)(i % HELD_WAYS), held_regular(&h), true);
         CHECK_EQ(pthread_create(&waiter, NULL, waits_for_all, &h), 0);
-        CHECK_EQ(thrum_sched_wait_idle(h.r.sched, thrum_after_ms(1)), -ETIMEDOUT);
+        CHECK_EQ(thrum_sched_wait_idle(h.r.sched, soon()), -ETIMEDOUT);
         open_by_post(&h);
         held_end(&h);
         CHECK_EQ(pthread_join(waiter, NULL), 0);
