@@ -8,8 +8,9 @@
  *     }
  *
  * A check that fails, in any fiber or thread, prints one line and ends the process with status 1.
- * `PROGRAM --all` runs each test in a child and reports each by its full name, FOLDER/FILE.TEST[CELL];
- * `PROGRAM TEST` runs one in place, for a debugger. CTest has one entry for each file and cell.
+ * `PROGRAM --all` runs each test in a child and reports each by its full name,
+ * FOLDER/FILE.TEST[CELL]; `PROGRAM TEST` runs one in place, for a debugger. CTest has one entry for
+ * each file and cell.
  *
  * CMake finds the tests by the text `TEST(name) {` at a line's start. It knows these lines too, as
  * comments of their own:
@@ -22,13 +23,14 @@
  *     limit: 200                  seconds that a test may take (60, stress 120)
  *     full:                       not in `make test`, only in test-full
  *     alone:                      no other test runs beside it
+ *     compile: -O2 -g             how it must be compiled (otherwise -O1 -g1)
  *     link: -Wl,-z,lazy           link options
  *     wrap: mmap open             calls of them go to the file's __wrap_mmap, __wrap_open
  *     POSIX: fork, /proc          a test of what only such systems have, not built on Windows; each
  *                                 of these words stands in the file (tools/windows-skipped)
  *
- * Include it once in a program; it brings main. In a program of several files (tests/portable) each is
- * compiled with CHECK_PART, the name of its file, and main is in one more.
+ * Include it once in a program; it brings main. In a program of several files (tests/portable) each
+ * is compiled with CHECK_PART, the name of its file, and main is in one more.
  */
 #ifndef CHECK_H
 #define CHECK_H

@@ -7,8 +7,8 @@
  *   CHECK_ONLY=PATH      a file with full names, one a line: all other tests are passed over
  *   CHECK_PRESET=NAME    the build, for the command that repeats a test
  *
- * A line of the report is `passed`, `FAILED` or `skipped`, the seconds, and the full name; tools/matrix
- * and others read it.
+ * A line of the report is `passed`, `FAILED` or `skipped`, the seconds, and the full name;
+ * tools/matrix and others read it.
  */
 #ifndef CHECK_RUNNER_H
 #define CHECK_RUNNER_H
@@ -27,7 +27,7 @@ static void check_full_name(const check_test *test, char *to, size_t size) {
              cell, cell[0] ? "]" : "");
 }
 
-/* Whether tests/windows/skipped lists it: then --all passes it over, by the definition CHECK_LEFT_OUT. */
+/* Whether tests/windows/skipped lists it, by the definition CHECK_LEFT_OUT: --all passes it over. */
 static bool check_left_out(const check_test *test) {
 #ifdef CHECK_LEFT_OUT
     char name[256];

@@ -1,6 +1,7 @@
 /*
  * coroutine_20.cpp: thrum/cpp/coroutine.hpp: results, frames and waits of coroutines.
  */
+/* compile: -O2 -g */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "coroutines.hpp"

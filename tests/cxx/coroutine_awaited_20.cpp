@@ -2,6 +2,7 @@
  * coroutine_awaited_20.cpp: coroutines that wait for counts, turns, objects, what is done once,
  * streams, and calls in tasks (thrum/cpp/awaited.hpp).
  */
+/* compile: -O2 -g */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "coroutines.hpp"

@@ -2,6 +2,7 @@
  * coroutine_locks_20.cpp: coroutines that wait for locks, conditions and barriers
  * (thrum/cpp/locked.hpp).
  */
+/* compile: -O2 -g */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "coroutines.hpp"

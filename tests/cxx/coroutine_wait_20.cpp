@@ -2,6 +2,7 @@
  * coroutine_wait_20.cpp: waits of coroutines without a stack (thrum/cpp/await.hpp), cancels, and
  * several coroutines at a time (thrum/cpp/when.hpp).
  */
+/* compile: -O2 -g */
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "coroutines.hpp"

@@ -43,7 +43,10 @@ CHECK_UNUSED __attribute__((noreturn)) static void check_run_child(const check_t
     exit(0);
 }
 
-/* Waits for the child, `seconds` at most unless that is 0; whether it has ended. SIGCHLD is blocked. */
+/*
+ * Waits for the child, `seconds` at most unless that is 0; whether it has ended. SIGCHLD is
+ * blocked.
+ */
 CHECK_UNUSED static bool check_await_child(pid_t child, int seconds, int *status) {
     struct timespec now, end, left;
     sigset_t ends;

@@ -2,6 +2,7 @@
  * The context switch: what it keeps, how a context begins, that it may move between threads, and
  * that debuggers and unwinders can walk its stack.
  */
+/* compile: -O2 -g */
 #define _GNU_SOURCE
 #include <assert.h>
 #if !defined(CHECK_NO_UNWINDER)
@@ -237,7 +238,7 @@ static void registers_loop(void *arg) {
 TEST(callee_saved_registers_survive) {
     /* Both sides find the registers that a call keeps as they left them. */
     if (TH_ASAN || TH_TSAN)
-        CHECK_SKIP("switches past the sanitizers");
+        CHECK_SKIP("the sanitizers do not see it");
     uint64_t first = 0x7700000000000000;
     char *stack = th_os_map(STACK_SIZE);
     CHECK(stack != NULL);
@@ -532,7 +533,8 @@ TEST(gdb_walks_a_fiber) {
     program[n] = '\0';
     snprintf(command, sizeof command,
              "CONTEXT_UNDER_GDB=1 gdb -nx -batch -ex 'set breakpoint pending on' "
-             "-ex 'break gdb_break' -ex run -ex 'echo @running\\n' -ex bt -ex continue "
+             "-ex 'handle SIGSTOP SIGCONT nostop noprint nopass' -ex 'break gdb_break' -ex run -ex "
+             "'echo @running\\n' -ex bt -ex continue "
              "-ex 'echo @suspended\\n' %s -ex bt -ex 'echo @end\\n' -ex kill "
              "--args '%s' gdb_walks_a_fiber </dev/null 2>&1",
              GDB_TO_SUSPENDED, program);
