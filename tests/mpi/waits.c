@@ -36,8 +36,8 @@ static int one(void *arg) {
     (void)arg;
     CHECK_EQ(thrum_mpi_wait(&request, &status), 0);
     own(1, 3, &value, &request);
-    CHECK_EQ(thrum_mpi_wait_until(&request, &status, thrum_after_us(500)), -ETIMEDOUT);
-    CHECK_EQ(thrum_mpi_wait_until(&request, &status, thrum_now()), -ETIMEDOUT);
+    CHECK_EQ(thrum_mpi_wait_until(&request, &status, soon()), -ETIMEDOUT);
+    CHECK_EQ(thrum_mpi_wait_until(&request, &status, past()), -ETIMEDOUT);
     CHECK(request != MPI_REQUEST_NULL);
     CHECK_EQ(self_send(42, 3), 0);
     CHECK_EQ(thrum_mpi_wait(&request, &status), 0); /* it was the caller's all the time */
@@ -73,8 +73,7 @@ static int any(void *arg) {
     CHECK_EQ(values[2], 120);
     CHECK_EQ(status.MPI_TAG, 12);
     CHECK(requests[2] == MPI_REQUEST_NULL);
-    CHECK_EQ(thrum_mpi_waitany_until(MANY, requests, &index, &status, thrum_after_us(300)),
-             -ETIMEDOUT);
+    CHECK_EQ(thrum_mpi_waitany_until(MANY, requests, &index, &status, soon()), -ETIMEDOUT);
     for (int i = 0; i < MANY; i++)
         if (i != 2)
             CHECK_EQ(self_send(i, 10 + i), 0);
@@ -101,9 +100,8 @@ static int some(void *arg) {
     thrum_handle *sender;
     (void)arg;
     own(MANY, 20, values, requests);
-    CHECK_EQ(
-        thrum_mpi_waitsome_until(MANY, requests, &count, indices, statuses, thrum_after_us(300)),
-        -ETIMEDOUT);
+    CHECK_EQ(thrum_mpi_waitsome_until(MANY, requests, &count, indices, statuses, soon()),
+             -ETIMEDOUT);
     CHECK_EQ(thrum_spawn(&sender, sends_later, (void *)21), 0);
     CHECK_EQ(thrum_mpi_waitsome(MANY, requests, &count, indices, statuses), 0);
     CHECK_EQ(thrum_join(sender, NULL), 0);
@@ -135,8 +133,10 @@ static int all(void *arg) {
     own(MANY, 100, values, requests);
     for (int i = 0; i < MANY; i += 3)
         CHECK_EQ(self_send(i, 100 + i), 0);
-    for (int over = 0; over < MANY / 3;) { /* a deadline may pass before MPI was asked */
-        CHECK_EQ(thrum_mpi_waitall_until(MANY, requests, statuses, thrum_after_ms(20)), -ETIMEDOUT);
+    thrum_time length = THRUM_MS(1);
+    for (int over = 0; over < MANY / 3; length *= 2) { /* it may pass before MPI was asked */
+        CHECK_EQ(thrum_mpi_waitall_until(MANY, requests, statuses, thrum_after(length)),
+                 -ETIMEDOUT);
         over = 0;
         for (int i = 0; i < MANY; i++)
             over += requests[i] == MPI_REQUEST_NULL;
@@ -234,9 +234,8 @@ static int error_class(int code) {
 
 /* Has MPI asked for a while, for what does not come. */
 static void has_asked(void) {
-    CHECK_EQ(
-        thrum_mpi_probe_until(w.rank, 72, MPI_COMM_WORLD, MPI_STATUS_IGNORE, thrum_after_us(500)),
-        -ETIMEDOUT);
+    CHECK_EQ(thrum_mpi_probe_until(w.rank, 72, MPI_COMM_WORLD, MPI_STATUS_IGNORE, soon()),
+             -ETIMEDOUT);
 }
 
 static int fails(void *arg) {
@@ -319,9 +318,8 @@ static int race(void *arg) {
         }
         CHECK_EQ(thrum_mpi_wait(&sent, MPI_STATUS_IGNORE), 0);
     }
-    CHECK_EQ(
-        thrum_mpi_probe_until(w.rank, 30, MPI_COMM_WORLD, MPI_STATUS_IGNORE, thrum_after_us(300)),
-        -ETIMEDOUT);
+    CHECK_EQ(thrum_mpi_probe_until(w.rank, 30, MPI_COMM_WORLD, MPI_STATUS_IGNORE, soon()),
+             -ETIMEDOUT);
     return 0;
 }
 
@@ -337,7 +335,7 @@ static int early(void *arg) {
     int value = -1, out = 9;
     (void)arg;
     CHECK_EQ(thrum_mpi_recv_until(&value, 1, MPI_INT, w.rank, 31, MPI_COMM_WORLD, MPI_STATUS_IGNORE,
-                                  thrum_after_us(500)),
+                                  soon()),
              -ETIMEDOUT);
     isend(&out, w.rank, 31, &sent);
     CHECK_EQ(value, -1); /* its buffer was free again */
@@ -377,7 +375,7 @@ TEST(a_stop_while_it_is_quiet) {
     own(1, 45, &value, &request);
     CHECK_EQ(thrum_spawn_with(&task, &attr, waits_for_one, &request), 0);
     while (!__atomic_load_n(&th_mpi.moving.reserved_first, __ATOMIC_RELAXED)) /* a pause */
-        CHECK_EQ(thrum_sleep(THRUM_US(100)), 0);
+        nap();
     CHECK_EQ(thrum_mpi_stop(), -EBUSY);
     CHECK_EQ(self_send(6, 45), 0);
     CHECK_EQ(thrum_join(task, &code), 0);
@@ -403,7 +401,7 @@ TEST(a_stop_with_requests_under_way) {
     CHECK_EQ(code, -ECANCELED);
     CHECK_EQ(thrum_spawn_with(&task, &attr, waits_for_ever, &requests[0]), 0);
     dump_until(w.r.sched, "MPI: all of 2 requests");
-    CHECK_EQ(thrum_sched_stop_until(w.r.sched, thrum_now()), -ETIMEDOUT);
+    CHECK_EQ(thrum_sched_stop_until(w.r.sched, past()), -ETIMEDOUT);
     thrum_shield_begin(); /* at FUNNELED this thread's own waits are cancelled, too */
     CHECK_EQ(thrum_join(task, &code), 0);
     thrum_shield_end();
@@ -526,7 +524,8 @@ TEST(nothing_is_asked_while_nobody_waits) {
     CHECK_EQ(rig_run(&w.r, is_seen, NULL), 0); /* a sweep has ended its wait */
     CHECK_EQ(thrum_mpi_metrics_read(&before), 0);
     CHECK(before.asked > 0);
-    CHECK_EQ(thrum_sleep(THRUM_MS(5)), 0);
+    for (int i = 0; i < 50; i++)
+        nap();
     CHECK_EQ(thrum_mpi_metrics_read(&after), 0);
     CHECK_EQ(after.asked, before.asked);
     ranks_end(&w);
