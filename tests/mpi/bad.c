@@ -104,7 +104,7 @@ static int calls_receives(void *arg) {
     int value = 0;
     (void)arg;
     return thrum_mpi_recv_until(&value, 1, MPI_INT, w.rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE,
-                                thrum_after_ms(10));
+                                soon());
 }
 
 static int waits_in_a_call(void *arg) {
@@ -216,9 +216,9 @@ TEST(survives) {
     struct pollfd end = {.fd = lets_last_die(), .events = POLLIN};
     CHECK_EQ(poll(&end, 1, -1), 1);
     const int received = thrum_mpi_recv_until(&value, 1, MPI_INT, w.size - 1, 7, MPI_COMM_WORLD,
-                                              MPI_STATUS_IGNORE, thrum_after_ms(300));
+                                              MPI_STATUS_IGNORE, soon());
     int sent = thrum_mpi_call(begins_long_send, &sending);
-    sent = sent ? sent : thrum_mpi_wait_until(&sending, MPI_STATUS_IGNORE, thrum_after_ms(300));
+    sent = sent ? sent : thrum_mpi_wait_until(&sending, MPI_STATUS_IGNORE, soon());
     tell("receive", received);
     tell("long send", sent);
     CHECK(received > 0 || received == -ETIMEDOUT);

@@ -242,7 +242,7 @@ static int send_without_memory(void *arg) {
     atomic_store(&refused, 0);
     CHECK_EQ(thrum_spawn(&task, sends_without_memory, (void *)52), 0);
     while (!atomic_load(&refused))
-        CHECK_EQ(thrum_sleep(THRUM_US(20)), 0);
+        nap();
     atomic_store(&granted, -1);
     CHECK_EQ(receives_long(52), 0);
     CHECK_EQ(thrum_join(task, &code), 0);
@@ -292,7 +292,7 @@ TEST(a_plain_thread_while_the_scheduler_stops) {
     ranks_begin(&w);
     const thrum_attr attr = rig_attr(&w.r);
     CHECK_EQ(thrum_spawn_with(&task, &attr, stays, NULL), 0);
-    CHECK_EQ(thrum_sched_stop_until(w.r.sched, thrum_now()), -ETIMEDOUT);
+    CHECK_EQ(thrum_sched_stop_until(w.r.sched, past()), -ETIMEDOUT);
     thrum_shield_begin(); /* at FUNNELED this thread's own waits are cancelled, too */
     CHECK_EQ(pthread_create(&thread, NULL, plain_thread, NULL), 0);
     CHECK_EQ(thrum_event_wait(&thread_is_over), 0);

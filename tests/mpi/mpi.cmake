@@ -66,7 +66,7 @@ foreach(mpi IN LISTS thrum_mpis)
       target_link_options(${program} PRIVATE ${wrap})
     endif()
     if(file STREQUAL "bad") # what ends the program
-      mpi_test("bad[${mpi}]" ${bad_size} 120 ${CMAKE_CURRENT_SOURCE_DIR}/mpi/bad.sh ${mpi} $<TARGET_FILE:${program}>)
+      mpi_test("bad[${mpi}]" ${bad_size} 300 ${CMAKE_CURRENT_SOURCE_DIR}/mpi/bad.sh ${mpi} $<TARGET_FILE:${program}>)
       foreach(transport shm tcp)
         set(ranks 2 3 8)
         if("${mpi},${transport}" STREQUAL "mpich,tcp")
