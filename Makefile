@@ -15,10 +15,12 @@ all: ## build the library, the examples, the benchmark and the tests (PRESET=gcc
 	@tools/build $(PRESET)
 
 # One policy with two workers, and bound threads without workers; what needs no scheduler; the style.
-QUICK = ^(unit|marl)/.*\[(sharded,w2|bound,w0)\]|^unit/[^[]*$$|^house/(style|floors|tables)
+QUICK = ^(unit|marl)/.*\[(sharded,w2|bound,w0)\]|^unit/[^[]*$$
 
 quick: ## build, and run the units in one cell and the style checks, the tier for every commit
-	@tools/run-tests $(PRESET) -LE full -R '$(QUICK)'
+	@tools/check-style
+	@tools/check-timing
+	@PROGRAMS= tools/run-tests $(PRESET) -LE full -R '$(QUICK)'
 
 test: ## build, and run the tests of every commit: at most 7 minutes on two idle cores
 	@tools/setup

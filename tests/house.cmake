@@ -13,9 +13,17 @@ if(THRUM_SANITIZE OR CMAKE_CROSSCOMPILING OR NOT CMAKE_BUILD_TYPE STREQUAL "Rele
   return()
 endif()
 
+# Those that only compile, and those that `make check` runs as well: in .ci/run and `make test-full`, not in `make test`.
+set(house_full floors style checks_can_fail tables reference rooms amalgamation dist headers cpp_pages cpp_refused
+  compile_time snippets ports install meson plain_c mpi_model)
+
 function(house_test name)
+  set(size quick)
+  if(name IN_LIST house_full)
+    set(size full)
+  endif()
   add_test(NAME house/${name} COMMAND ${ARGN})
-  set_tests_properties(house/${name} PROPERTIES LABELS "house;quick" TIMEOUT 600
+  set_tests_properties(house/${name} PROPERTIES LABELS "house;${size}" TIMEOUT 600
     ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
 endfunction()
 
