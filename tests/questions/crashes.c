@@ -1,4 +1,7 @@
-/* crashes.c: "It crashes." A walk through a list that leads back to itself. */
+/*
+ * crashes.c: "It crashes." A walk through a list that leads back to itself. With one worker, so that
+ * it begins when main waits.
+ */
 #include <thrum.h>
 
 typedef struct node {
@@ -26,5 +29,8 @@ static int start(void *arg) {
 }
 
 int main(void) {
-    return thrum_run(NULL, start, NULL);
+    thrum_config config;
+    thrum_config_init(&config);
+    config.workers = 1;
+    return thrum_run(&config, start, NULL);
 }

@@ -21,7 +21,7 @@ static int answer(thrum_io io, void *arg) {
 static int asks(void *arg) {
     thrum_io io;
     char reply[8];
-    int err = thrum_dial(&io, arg, thrum_after_s(5));
+    int err = thrum_dial(&io, arg, THRUM_FOREVER);
     if (err == 0) {
         int64_t n = thrum_write(io, "1234", 4);
         n = n == 4 ? thrum_read(io, reply, sizeof reply) : -1;
