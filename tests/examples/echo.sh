@@ -47,7 +47,6 @@ python3 - "$1" <<'END' || fail "a socket that it was started with"
 import os, signal, socket, subprocess, sys
 listener = socket.create_server(("127.0.0.1", 0))
 guest = socket.create_connection(listener.getsockname())  # before there is a server
-guest.settimeout(20)
 def hand():
     os.dup2(listener.fileno(), 3)
     os.set_inheritable(3, True)

@@ -23,7 +23,7 @@ trap 'exit 1' HUP INT TERM
 
 cd "$work" || exit 1
 $as "$bin/initdb" -D "$work/data" -U tester -A trust -N --locale=C >"$work/log" 2>&1 &&
-    $as "$bin/pg_ctl" -D "$work/data" -w -l "$work/server" start \
+    $as "$bin/pg_ctl" -D "$work/data" -w -t 86400 -l "$work/server" start \
         -o "-c listen_addresses='' -c unix_socket_directories=$work -c fsync=off" >>"$work/log" 2>&1 || {
     cat "$work/log" "$work/server" >&2
     exit 1

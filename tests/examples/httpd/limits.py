@@ -57,10 +57,11 @@ def test_times():
     """Who is too slow is told so, or cut off; who says nothing is not answered."""
     short = "0.2"
     with Server("--head-time", short, "--body-time", short, "--idle-time", short) as server:
-        clients = [server.client(text) for text in
-                   (GET[:-2], b"G", post(b"", "Content-Length: 5"), chunked(b"ab")[:-4])]
-        silent = server.client()
-        idle = server.client(GET)
+        with server.held():
+            clients = [server.client(text) for text in
+                       (GET[:-2], b"G", post(b"", "Content-Length: 5"), chunked(b"ab")[:-4])]
+            silent = server.client()
+            idle = server.client(GET)
         expect(idle.answer(), 200, HELLO, Connection=None)
         for client in clients:
             expect(client.answer(), 408, Connection="close")

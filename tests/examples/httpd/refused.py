@@ -1,7 +1,6 @@
 """What is no request."""
 
 import random
-import socket
 
 from talk import GET, expect, chunked, post, sized
 
@@ -78,11 +77,7 @@ def test_refused(server):
         expect(client.answer(), 400, b"400 Bad Request\n", Connection="close")
     for status, text in REFUSED:
         with server.client() as client:
-            try:
-                client.send(text)
-                client.socket.shutdown(socket.SHUT_WR)
-            except OSError:
-                pass
+            client.send_all(text)
             try:
                 answer = client.answer()
                 rest = client.rest()
@@ -106,11 +101,7 @@ def test_random(server):
             text[at:at + chance.choice((0, 1, 1, 5))] = bytes(
                 chance.choice(b"\r\n\0 :;,/%.-0fA\xff") for _ in range(chance.choice((0, 1, 1, 3))))
         with server.client() as client:
-            try:
-                client.send(bytes(text))
-                client.socket.shutdown(socket.SHUT_WR)
-            except OSError:
-                pass
+            client.send_all(bytes(text))
             rest = client.rest()
             assert rest == b"" or rest.startswith(b"HTTP/1.1 "), (text, rest)
     assert server.client().lives()

@@ -1,5 +1,6 @@
 """Servers, and clients that talk to them."""
 
+import contextlib
 import ctypes
 import os
 import random
@@ -31,6 +32,18 @@ def end_with_us():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
+# Limits that no test reaches on any machine; a test of a limit sets its own behind these.
+WIDE = [word for name in ("head", "body", "write", "drain", "idle") for word in (f"--{name}-time", "86400")]
+
+
+def connections():
+    """What the system knows of IPv4 connections: (own port, port of the other side, bytes that nobody has read); of a
+    listener the last is how many connections wait."""
+    with open("/proc/net/tcp", encoding="ascii") as file:
+        rows = [row.split() for row in file.readlines()[1:]]
+    return [(int(row[1][-4:], 16), int(row[2][-4:], 16), int(row[4][9:], 16)) for row in rows]
+
+
 def read(path):
     with open(path, "rb") as file:
         return file.read()
@@ -48,7 +61,7 @@ class Server:
     def __init__(self, *options, status=0, log=False, setup=end_with_us, root=True, stderr=None, out=None, err=None):
         self.status, self.says = status, stderr
         quiet = [] if log else ["-q"]
-        arguments = [*COMMAND, "-a", "tcp:127.0.0.1:0", *quiet, *options] + ([ROOT] if root else [])
+        arguments = [*COMMAND, "-a", "tcp:127.0.0.1:0", *WIDE, *quiet, *options] + ([ROOT] if root else [])
         # The thread sanitizer waits for a second at the end of each program.
         given = os.environ.get("TSAN_OPTIONS", "")
         self.process = subprocess.Popen(
@@ -65,13 +78,26 @@ class Server:
             self.process.kill()
         self.end()
 
+    @contextlib.contextmanager
+    def held(self):
+        """Stands still in the block: all that is sent there has come before the server sees any of it."""
+        if WINE:  # whose programs are not stopped by a signal to one process
+            yield
+            return
+        self.process.send_signal(signal.SIGSTOP)
+        os.waitpid(self.process.pid, os.WUNTRACED)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
+
     def client(self, text=b"", **options):
         return Client(self.port, text, **options)
 
     def one(self, text, method="GET"):
         """Sends one request, reads its answer, and what follows until the end."""
-        with self.client(text) as client:
-            client.socket.shutdown(socket.SHUT_WR)
+        with self.client() as client:
+            client.send_all(text)
             answer = client.answer(method)
             rest = client.rest()
             assert rest == b"", rest
@@ -117,6 +143,12 @@ class Client:
 
     def send(self, text):
         self.socket.sendall(text)
+
+    def send_all(self, text):
+        """Sends a text and its end; if the server does not take all of it, the answer says why."""
+        with contextlib.suppress(OSError):
+            self.send(text)
+            self.socket.shutdown(socket.SHUT_WR)
 
     def more(self):
         piece = self.socket.recv(1 << 20)

@@ -1,12 +1,15 @@
 """Over TLS: requests, files, the end, certificates that are replaced; also by curl, where it is."""
 
+import fcntl
 import os
 import shutil
 import signal
 import ssl
+import struct
 import subprocess
+import termios
 
-from talk import BIG, BINARY, Client, GET, HELLO, HUGE, Server, WORK, expect, sized
+from talk import BIG, BINARY, Client, GET, HELLO, HUGE, Server, WORK, connections, expect, sized
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FILES = os.path.join(WORK, "tls")
@@ -82,13 +85,14 @@ def test_tls_is_asked_for():
     """What is no TLS gets no answer, and somebody silent holds no place for long."""
     if not is_there():
         return
-    with serve("--head-time", "0.2") as server:
+    with serve() as server:
         with server.client(GET) as client:
             assert HELLO not in client.rest()
-        with server.client() as client:
-            assert client.rest() == b""
         with Sealed(server.port) as client:
             assert client.lives()
+    with serve("--head-time", "0.2") as server:
+        with server.client() as client:
+            assert client.rest() == b""
 
 
 def test_tls_ends():
@@ -106,7 +110,7 @@ def test_tls_ends():
             client.socket.close()
         assert silent.rest() == b""
         silent.socket.close()
-        server.process.wait(20)
+        server.process.wait()
 
 
 def test_tls_ends_in_a_handshake():
@@ -115,15 +119,14 @@ def test_tls_ends_in_a_handshake():
         return
     with serve("--drain-time", "0.2", status=1, stderr=b"cut off") as server:
         with server.client(b"\x16\x03\x01") as slow:
-            port = "0100007F:%04X" % slow.socket.getsockname()[1]
-            taken = False
-            while not taken:  # it is in the handshake when the server has read what came
-                with open("/proc/net/tcp") as file:
-                    rows = [row.split() for row in file.readlines()[1:]]
-                taken = any(row[2] == port and row[4].endswith(":00000000") for row in rows)
+            while struct.unpack("i", fcntl.ioctl(slow.socket, termios.TIOCOUTQ, b"\0" * 4))[0]:
+                pass  # until it has come
+            port = slow.socket.getsockname()[1]
+            while (server.port, port, 0) not in connections():
+                pass  # until the server has read it: it is in the handshake
             server.process.send_signal(signal.SIGTERM)
             assert slow.rest() == b""
-        server.process.wait(20)
+        server.process.wait()
 
 
 def test_tls_reload():
