@@ -18,7 +18,8 @@ CHECK_UNUSED static void pair_pty(int fds[2]) {
     CHECK_EQ(grantpt(fds[1]), 0);
     CHECK_EQ(unlockpt(fds[1]), 0);
     fds[0] = open(ptsname(fds[1]), O_RDWR | O_NOCTTY);
-    CHECK(fds[0] >= 0);
+    CHECK(fds[0] >= 0 && fds[0] < 1024);
+    room_terminals[fds[0]] = fds[1];
 }
 
 /* A pipe; only the end `own` is to be taken over. */

@@ -31,9 +31,23 @@ CHECK_UNUSED static uint32_t window_left(int fd) {
     return window;
 }
 
+/* The other ends of terminals, by their descriptors; 0: not known. */
+static int room_terminals[1024];
+
+/*
+ * Whether a thread of the system's is still to take bytes from the terminal to its other end, which
+ * holds 4,095: that makes room behind our back.
+ */
+CHECK_UNUSED static bool moves_bytes(int fd) {
+    int there = 0;
+    return fd < 1024 && room_terminals[fd] && isatty(fd) &&
+           ioctl(room_terminals[fd], FIONREAD, &there) == 0 && there < 4095;
+}
+
 /*
  * Whether the system is about to make room: TCP while something that was sent is not acknowledged,
- * or can still be sent; of others (terminals) it tells nothing, so they get a while.
+ * or can still be sent; a terminal while bytes move. Other terminals get a while, and so do these
+ * where the system is not the one that is known, or is not quite done.
  */
 CHECK_UNUSED static bool makes_room(int fd) {
     struct pollfd p = {.fd = fd, .events = POLLOUT};
@@ -42,6 +56,10 @@ CHECK_UNUSED static bool makes_room(int fd) {
         (queued != unsent || window_left(fd) != 0)) {
         sched_yield();
         return true;
+    }
+    for (int i = 0; i < 100 && moves_bytes(fd); i++) {
+        if (poll(&p, 1, 10) > 0)
+            return true;
     }
     return poll(&p, 1, 10) > 0;
 }
