@@ -5,6 +5,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 4 */
 #include "support/reports.h"
+#include "support/times.h"
 
 /* ---- not told ---- */
 
@@ -13,31 +14,33 @@ static atomic_int fulfilled;
 /* Whatever this one waits for ends by itself: no deadlock may be told meanwhile. */
 static int sleeps(void *arg) {
     (void)arg;
-    return thrum_sleep(5000000);
+    nap();
+    return 0;
 }
 
 static int waits_a_while(void *arg) {
     (void)arg;
-    return thrum_event_wait_until(&it.event, thrum_after_ms(5)) == -ETIMEDOUT ? 0 : -EIO;
+    return thrum_event_wait_until(&it.event, soon()) == -ETIMEDOUT ? 0 : -EIO;
 }
 
-static int naps(void *arg) {
-    (void)arg;
-    usleep(5000);
+/* Runs on the pool's thread: it ends when nothing else has run for a while. */
+static int outlasts_the_rest(void *arg) {
+    CHECK_EQ(thrum_sched_wait_idle(arg, THRUM_FOREVER), 0);
+    await_passed(soon());
     return 0;
 }
 
 static int calls(void *arg) {
     int result = -1;
     (void)arg;
-    CHECK_EQ(thrum_blocking(naps, NULL, &result), 0);
+    CHECK_EQ(thrum_blocking(outlasts_the_rest, thrum_sched_current(), &result), 0);
     return result;
 }
 
 static int has_a_deadline(void *arg) {
     thrum_scope scope;
     (void)arg;
-    CHECK_EQ(thrum_scope_open(&scope, thrum_after_ms(5)), 0);
+    CHECK_EQ(thrum_scope_open(&scope, soon()), 0);
     CHECK_EQ(thrum_scope_go(&scope, waits_for_later, NULL), 0);
     return thrum_scope_join(&scope) == -ETIMEDOUT ? 0 : -EIO;
 }
@@ -53,7 +56,7 @@ static int waits_for_task(void *arg) {
     (void)arg;
     thrum_event_init(&due, THRUM_EVENT_AUTO, false);
     thrum_task_init(&task, expires, &due);
-    CHECK_EQ(thrum_task_post_after(thrum_sched_current(), &task, 5000000), 0);
+    CHECK_EQ(thrum_task_post_until(thrum_sched_current(), &task, soon()), 0);
     return thrum_event_wait(&due);
 }
 
@@ -166,7 +169,7 @@ static int waits_for_the_world(void) {
 }
 
 static int waits_long(void) {
-    return thrum_event_wait_until(&it.event, thrum_after_ms(100000));
+    return thrum_event_wait_until(&it.event, far_off());
 }
 
 static int waits_for_a_task(void) {
@@ -445,7 +448,7 @@ static int hands_on(void *arg) {
             break;
         }
         if (value % 64 == 0) {
-            CHECK_EQ(thrum_sleep(1000), 0);
+            nap();
         }
     }
     thrum_chan_close(pipe_ends[1]);
