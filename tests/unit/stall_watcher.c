@@ -2,6 +2,7 @@
  * stall_watcher.c: the thread that looks for stalls: when it rests, when it cannot, and its end.
  */
 #include "support/stalls.h"
+#include "support/times.h"
 #include "support/unread.h"
 
 #include "platform/faults.h"
@@ -44,7 +45,8 @@ TEST(without_its_thread_nothing_is_told) {
     watched_init(&r, 2);
     th_os_fail(TH_OS_FAULT_THREAD, 2, 1);
     rig_start(&r);
-    CHECK(!r.sched->stalls.watched);
+    const th_stalls *none = &r.sched->stalls;
+    CHECK(!none->watched);
     CHECK_EQ(rig_run(&r, nothing, NULL), 0);
     rig_stop(&r);
 }
@@ -105,7 +107,7 @@ TEST(a_report_that_nobody_reads_does_not_keep_a_stop_past_its_deadline) {
     stall_end(&stalls[0]);
     rig_wait_done(&r);
     watchdog_remove(&r);
-    CHECK_EQ(thrum_sched_stop_until(r.sched, thrum_after(50000000)), 0);
+    CHECK_EQ(thrum_sched_stop_until(r.sched, soon()), 0);
     unread_end(&u);
     rig_check_freed(&r);
 }
@@ -119,7 +121,8 @@ TEST(schedulers_come_and_go) {
         watched_begin(&a, 1);
         watched_begin(&b, 1);
         number = a.sched->stalls.signal;
-        CHECK_EQ(b.sched->stalls.signal, number);
+        const int other = b.sched->stalls.signal;
+        CHECK_EQ(other, number);
         stall_begin(&a, &stalls[0], NULL, crunch);
         stall_begin(&b, &stalls[1], NULL, crunch);
         CHECK_REPORTED(2);
@@ -137,7 +140,8 @@ TEST(without_workers_there_is_no_watcher) {
     /* Bound threads are not watched. */
     rig r;
     watched_begin(&r, 0);
-    CHECK(r.sched->stalls.memory == NULL);
+    const th_stalls *none = &r.sched->stalls;
+    CHECK(none->memory == NULL);
     CHECK_EQ(thrum_sched_bind(r.sched), 0);
     rig_go(&r, nothing, NULL);
     rig_wait_done(&r);
