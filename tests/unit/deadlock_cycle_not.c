@@ -6,6 +6,7 @@
 /* matrix: quick 0 1 2 8 */
 #include "support/dumped.h"
 #include "support/support.h"
+#include "support/times.h"
 
 static const char none[] = "\"deadlock\": [],\n";
 
@@ -38,12 +39,14 @@ static void run_watched(thrum_fn fn) {
 static thrum_mutex mutex[2];
 static thrum_barrier both;
 static atomic_int ended;
+static atomic_int looks; /* how many have been made */
 
 static void begin(void) {
     thrum_mutex_init(&mutex[0]);
     thrum_mutex_init(&mutex[1]);
     thrum_barrier_init(&both, 2);
     atomic_store(&ended, 0);
+    atomic_store(&looks, 0);
 }
 
 static int patient(void *arg) {
@@ -61,7 +64,9 @@ static int impatient(void *arg) {
     (void)arg;
     thrum_mutex_lock(&mutex[0]);
     CHECK(thrum_barrier_wait(&both) >= 0);
-    (void)!thrum_mutex_lock_until(&mutex[1], thrum_after_ms(30));
+    do { /* nobody gives it up */
+        CHECK_EQ(thrum_mutex_lock_until(&mutex[1], soon()), -ETIMEDOUT);
+    } while (atomic_load(&looks) < 20);
     thrum_mutex_unlock(&mutex[0]);
     atomic_fetch_add(&ended, 1);
     return 0;
@@ -74,6 +79,7 @@ static int looks_at_a_timed_wait(void *arg) {
     CHECK_EQ(thrum_go(impatient, NULL), 0);
     while (atomic_load(&ended) != 2) {
         look();
+        atomic_fetch_add(&looks, 1);
         thrum_yield();
     }
     return 0;
@@ -111,35 +117,37 @@ static int wants_what_the_child_holds(void *arg) {
 static int opens_a_scope(void *arg) {
     thrum_scope scope;
     (void)arg;
-    CHECK_EQ(thrum_scope_open(&scope, thrum_after_ms(30)), 0);
+    CHECK_EQ(thrum_scope_open(&scope, soon()), 0);
     CHECK_EQ(thrum_scope_go(&scope, child_holds_and_joins, NULL), 0);
     CHECK_EQ(thrum_scope_join(&scope), -ETIMEDOUT);
     atomic_fetch_add(&ended, 1);
     return 0;
 }
 
-static int looks_at_a_late_scope(void *arg) {
+static int looks_at_late_scopes(void *arg) {
     (void)arg;
-    begin();
-    thrum_event_init(&there, THRUM_EVENT_MANUAL, false);
-    CHECK_EQ(thrum_spawn(&pair[0], wants_what_the_child_holds, NULL), 0);
-    CHECK_EQ(thrum_go(opens_a_scope, NULL), 0);
-    while (atomic_load(&ended) != 1) {
-        look();
-        thrum_yield();
+    for (int round = 0; round < 10; round++) {
+        begin();
+        thrum_event_init(&there, THRUM_EVENT_MANUAL, false);
+        CHECK_EQ(thrum_spawn(&pair[0], wants_what_the_child_holds, NULL), 0);
+        CHECK_EQ(thrum_go(opens_a_scope, NULL), 0);
+        while (atomic_load(&ended) != 1) {
+            look();
+            thrum_yield();
+        }
+        CHECK_EQ(thrum_join(pair[0], NULL), 0);
     }
-    CHECK_EQ(thrum_join(pair[0], NULL), 0);
     return 0;
 }
 
 TEST(a_scope_with_a_deadline_breaks_the_circle) {
     /* It cancels the join that is a part of it. */
-    run_watched(looks_at_a_late_scope);
+    run_watched(looks_at_late_scopes);
 }
 
 /* ---- waits that are handed on ---- */
 
-enum { LOCKS = 4, USERS = 6 };
+enum { LOCKS = 4, USERS = 6, LOOKS = 1000 };
 
 static thrum_mutex locks[LOCKS];
 static thrum_rwlock shared[LOCKS];
@@ -154,7 +162,7 @@ static int returns_at_once(void *arg) {
 static int uses(void *arg) {
     const int rounds = SCALED(1000);
     unsigned seed = (unsigned)(uintptr_t)arg;
-    for (int i = 0; i < rounds; i++) {
+    for (int i = 0; i < rounds && atomic_load(&looks) < LOOKS; i++) {
         seed = seed * 1664525u + 1013904223u;
         const unsigned low = seed >> 24 & 1;
         const unsigned high = 2 + (seed >> 26 & 1);
@@ -186,11 +194,13 @@ static int looks_at_a_storm(void *arg) {
         thrum_rwlock_init(&shared[i]);
     }
     atomic_store(&users, USERS);
+    atomic_store(&looks, 0);
     for (int i = 0; i < USERS; i++) {
         CHECK_EQ(thrum_go(uses, (void *)(uintptr_t)(i + 1)), 0);
     }
     while (atomic_load(&users) != 0) {
         look();
+        atomic_fetch_add(&looks, 1);
         thrum_yield();
     }
     return 0;
