@@ -4,6 +4,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/support.h"
+#include "support/times.h"
 
 typedef struct stage {
     rig *r;
@@ -65,7 +66,7 @@ static int call(void *arg) {
     CHECK_EQ(thrum_join(handle, &result), 0);
     CHECK_EQ(result, 21);
     CHECK_EQ(thrum_task_post(s->r->sched, &s->task), 0);
-    CHECK_EQ(thrum_task_post_until(s->r->sched, &s->waiting, thrum_after_ms(1)), 0);
+    CHECK_EQ(thrum_task_post_until(s->r->sched, &s->waiting, soon()), 0);
     CHECK_EQ(thrum_scope_go(&s->scope, runs, s), 0);
     CHECK_EQ(thrum_sched_bind(s->r->sched), 0);
     s->bound_on = thread_now();
@@ -125,7 +126,7 @@ TEST(past_a_stops_deadline_too) {
     crew c;
     rig_begin(&r, 0);
     stage_begin(&s, &r);
-    CHECK_EQ(thrum_sched_stop_until(r.sched, thrum_now()), -ETIMEDOUT);
+    CHECK_EQ(thrum_sched_stop_until(r.sched, past()), -ETIMEDOUT);
     crew_start(&c, 1, posts_until_refused, &s);
     rig_stop(&r);
     CHECK_EQ(atomic_load(&s.ran), RAN);
@@ -174,7 +175,7 @@ TEST(a_call_that_returns_bound_aborts) {
 
 static void check_refused(thrum_sched *sched) {
     CHECK_EQ(thrum_sched_stop(sched), -EDEADLK);
-    CHECK_EQ(thrum_sched_stop_until(sched, thrum_now()), -EDEADLK);
+    CHECK_EQ(thrum_sched_stop_until(sched, past()), -EDEADLK);
     CHECK_EQ(thrum_sched_stop_until(sched, THRUM_FOREVER), -EDEADLK);
     CHECK_EQ(thrum_sched_wait_done(sched, 0), -EDEADLK);
     CHECK_EQ(thrum_sched_wait_done(sched, THRUM_FOREVER), -EDEADLK);

@@ -3,6 +3,7 @@
  * what it posts itself.
  */
 #include "support/support.h"
+#include "support/times.h"
 
 typedef struct queue_of_one {
     atomic_bool begun;
@@ -114,7 +115,7 @@ static void *binds_after(void *arg) {
     const crew_seat *seat = arg;
     const successor *s = seat->arg;
     CHECK_EQ(thrum_sched_bind(s->r->sched), 0);
-    CHECK_EQ(thrum_mutex_lock_until(s->mutex, thrum_after_us(100)), -ETIMEDOUT);
+    CHECK_EQ(thrum_mutex_lock_until(s->mutex, soon()), -ETIMEDOUT);
     CHECK_EQ(thrum_sched_unbind(), 0);
     return NULL;
 }

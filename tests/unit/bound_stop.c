@@ -3,6 +3,7 @@
  * meanwhile.
  */
 #include "support/support.h"
+#include "support/times.h"
 
 static const unsigned counts[] = {0, 2};
 
@@ -203,7 +204,7 @@ TEST(past_its_deadline_it_cancels_and_refuses_for_good) {
         SPIN_UNTIL(atomic_load(&p.bound));
         rig_go(&p.other, is_cancelled, &p);
         CHECK_EQ(thrum_sched_bind(p.own.sched), 0);
-        CHECK_EQ(thrum_sched_stop_until(p.other.sched, thrum_after_us(300)), -ETIMEDOUT);
+        CHECK_EQ(thrum_sched_stop_until(p.other.sched, soon()), -ETIMEDOUT);
         CHECK_EQ(thrum_sched_unbind(), 0);
         CHECK_EQ(thrum_sched_bind(p.other.sched), -ESHUTDOWN);
         CHECK_EQ(thrum_sched_bind(p.own.sched), 0);

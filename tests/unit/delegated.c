@@ -5,6 +5,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/actors.h"
+#include "support/times.h"
 
 #define CALLS 8
 
@@ -26,7 +27,7 @@ static int waits(void *arg) {
 static int sleeps(void *arg) {
     (void)arg;
     thrum_sem_post(&begun);
-    int code = thrum_sleep_until(thrum_after_s(1000));
+    int code = sleep_until_cancelled();
     atomic_fetch_add(&cancelled_calls, code == -ECANCELED);
     return code;
 }
@@ -195,7 +196,7 @@ static int forks_in_a_scope(void *arg) {
     thrum_scope scope;
     thrum_fork before;
     thrum_fork inside;
-    the_deadline = thrum_after_s(1000);
+    the_deadline = far_off();
     thrum_fork_start(&before, sees_none, NULL);
     CHECK_EQ(thrum_scope_open(&scope, the_deadline), 0);
     thrum_fork_start(&inside, sees_the_deadline, NULL);
