@@ -2,6 +2,7 @@
  * around.c: what the program around a scheduler gives it: hooks and settings.
  */
 #include "support/support.h"
+#include "support/times.h"
 
 /* ---- hooks ---- */
 
@@ -50,7 +51,8 @@ TEST(the_free_hook_is_given_something) {
 
 static int sleeps_a_little(void *arg) {
     (void)arg;
-    return thrum_sleep(1000000);
+    nap();
+    return 0;
 }
 
 TEST(spinning_for_ever_is_no_overflow) {

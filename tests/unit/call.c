@@ -127,7 +127,7 @@ TEST(the_librarys_own_code_is_left_out) {
     CHECK_EQ(spans_ok(spans, n, (uintptr_t)&spans_ok), 1);
     CHECK_EQ(spans_ok(spans, n, (uintptr_t)&th_os_code_spans), 0);
     CHECK_EQ(spans_ok(spans, n, (uintptr_t)&th_call_x86_64), 0);
-    CHECK_EQ(spans_ok(spans, n, (uintptr_t)&th_os_now), 0);
+    CHECK_EQ(spans_ok(spans, n, (uintptr_t)&th_os_code_call), 0);
     CHECK_EQ(spans_ok(spans, n, (uintptr_t)&th_context_switch), 0);
 }
 
