@@ -5,6 +5,9 @@
 /* matrix: quick 1 2 8 */
 #include "support/nets.h"
 
+#include "io/record.h"
+#include "support/times.h"
+
 /* ---- accepting ---- */
 
 static int no_connection(void *arg) {
@@ -12,14 +15,14 @@ static int no_connection(void *arg) {
     thrum_io io = {3, 3};
     (void)arg;
     thrum_io listener = listen_at("tcp:127.0.0.1:0", where);
-    CHECK_EQ(thrum_accept_until(listener, &io, thrum_after_ms(5)), -ETIMEDOUT);
+    CHECK_EQ(thrum_accept_until(listener, &io, soon()), -ETIMEDOUT);
     CHECK_EQ(thrum_accept_until(listener, &io, 0), -ETIMEDOUT);
     CHECK_EQ(io.fd, 3);
     thrum_io near;
     CHECK_EQ(thrum_dial(&near, where, 0), -ETIMEDOUT);
-    CHECK_EQ(thrum_dial(&near, where, thrum_after_s(50)), 0);
+    CHECK_EQ(thrum_dial(&near, where, far_off()), 0);
     CHECK_EQ(thrum_accept_until(listener, &io, 0), -ETIMEDOUT); /* past it nothing is tried */
-    CHECK_EQ(thrum_accept_until(listener, &io, thrum_after_s(50)), 0);
+    CHECK_EQ(thrum_accept_until(listener, &io, far_off()), 0);
     CHECK_EQ(thrum_io_close(near), 0);
     CHECK_EQ(thrum_io_close(io), 0);
     CHECK_EQ(thrum_io_close(listener), 0);
@@ -57,7 +60,7 @@ TEST(a_close_ends_accepts) {
     cast *c = cast_new(&r);
     cast_add_mixed(c, 5, 5, accept_for_nothing, &s);
     SPIN_UNTIL(atomic_load(&s.begun) == 10);
-    CHECK_EQ(thrum_sleep(THRUM_MS(5)), 0); /* most of them wait by now; it need not be all */
+    nap(); /* most of them wait by then; it need not be all */
     CHECK_EQ(thrum_io_close(s.listener), 0);
     cast_join(c);
     rig_stop(&r);
@@ -193,10 +196,10 @@ static int dial_full(void *arg) {
     CHECK_EQ(thrum_listen(&s->listener, s->where, &options), 0);
     int n = 0;
     while (n < 2)
-        CHECK_EQ(thrum_dial(&queued[n++], s->where, thrum_after_s(50)), 0);
-    CHECK_EQ(thrum_dial(&io, s->where, thrum_after_ms(5)), -ETIMEDOUT);
+        CHECK_EQ(thrum_dial(&queued[n++], s->where, far_off()), 0);
+    CHECK_EQ(thrum_dial(&io, s->where, soon()), -ETIMEDOUT);
     CHECK_EQ(thrum_accept(s->listener, &far), 0);
-    CHECK_EQ(thrum_dial(&io, s->where, thrum_after_s(50)), 0);
+    CHECK_EQ(thrum_dial(&io, s->where, far_off()), 0);
     CHECK_EQ(thrum_io_close(io), 0);
     CHECK_EQ(thrum_io_close(far), 0);
     while (n > 0)
@@ -241,10 +244,10 @@ static int dial_silent_body(void *arg) {
     thrum_io io;
     int result = 0;
     const int before = open_count();
-    CHECK_EQ(thrum_dial(&io, s->where, thrum_after_ms(20)), -ETIMEDOUT);
+    CHECK_EQ(thrum_dial(&io, s->where, soon()), -ETIMEDOUT);
     CHECK_EQ(thrum_spawn(&handle, dial_silent, s), 0);
     YIELD_UNTIL(atomic_load(&s->begun) == 1);
-    CHECK_EQ(thrum_sleep(THRUM_MS(5)), 0);
+    nap(); /* it waits by then, or not */
     thrum_cancel(handle);
     CHECK_EQ(thrum_join(handle, &result), 0);
     CHECK_EQ(result, -ECANCELED);
@@ -261,7 +264,7 @@ TEST(a_dial_ends_at_its_deadline_and_by_a_cancel) {
     int n = silent_listener(&at, fds, 5);
     snprintf(s.where, sizeof s.where, "tcp:127.0.0.1:%u", ntohs(at.sin_port));
     rig_do(0, dial_silent_body, &s);
-    CHECK_EQ(thrum_dial(&io, s.where, thrum_after_ms(20)), -ETIMEDOUT);
+    CHECK_EQ(thrum_dial(&io, s.where, soon()), -ETIMEDOUT);
     while (n > 0)
         close(fds[--n]);
 }
@@ -278,7 +281,7 @@ static int adopted_body(void *arg) {
     CHECK_EQ(bind(fd, (void *)&at, size), 0);
     CHECK_EQ(listen(fd, 5), 0);
     CHECK_EQ(thrum_io_adopt(&listener, fd), 0);
-    CHECK_EQ(thrum_accept_until(listener, &far, thrum_after_ms(5)), -ETIMEDOUT);
+    CHECK_EQ(thrum_accept_until(listener, &far, soon()), -ETIMEDOUT);
     CHECK_EQ(thrum_io_local(listener, where, sizeof where), 0);
     CHECK_EQ(thrum_dial(&near, where, THRUM_FOREVER), 0);
     CHECK_EQ(thrum_accept(listener, &far), 0);
@@ -309,8 +312,15 @@ static int wait_for_urgent(void *arg) {
     stage *s = ((actor *)arg)->arg;
     char text[8];
     atomic_fetch_add(&s->begun, 1);
-    CHECK_EQ(thrum_read_until(s->listener, text, 8, thrum_after_ms(50)), -ETIMEDOUT);
+    CHECK_EQ(thrum_read_until(s->listener, text, 8, soon()), -ETIMEDOUT);
+    atomic_fetch_add(&s->ended, 1);
     return 0;
+}
+
+/* How many stand in thrum_io_wait for something to read. */
+static int watching(thrum_io io) {
+    th_direction *d = &th_record_at(io.fd)->directions[0];
+    return waiting32(&d->xword, &d->first_watch);
 }
 
 TEST(a_thread_that_waits_is_found_by_a_close_behind_an_event) {
@@ -318,16 +328,19 @@ TEST(a_thread_that_waits_is_found_by_a_close_behind_an_event) {
     rig r;
     pair p;
     stage s = {.code = 0};
+    char urgent;
     rig_begin(&r, 0);
     pair_open(&p, "tcp:127.0.0.1:0");
     s.listener = p.far;
     cast *c = cast_new(&r);
     cast_add(c, true, wait_for_urgent, &s); /* has a worker told of it */
     cast_add(c, false, wait_in_vain, &s);
-    SPIN_UNTIL(atomic_load(&s.begun) == 2);
-    CHECK_EQ(thrum_sleep(THRUM_MS(5)), 0);
+    SPIN_UNTIL(watching(p.far) == 1 && atomic_load(&s.ended) == 1);
     CHECK_EQ(send(thrum_io_fd(p.near), "!", 1, MSG_OOB), 1);
-    CHECK_EQ(thrum_sleep(THRUM_MS(60)), 0); /* the event has come, and the read has ended */
+    while (recv(thrum_io_fd(p.far), &urgent, 1, MSG_OOB | MSG_PEEK) != 1) {
+        nap();
+    }
+    nap(); /* the worker has the event by then, or not */
     CHECK_EQ(thrum_io_close(p.far), 0);
     cast_join(c);
     CHECK_EQ(thrum_io_close(p.near), 0);
