@@ -5,6 +5,7 @@
 /* matrix: quick 1 2 8 */
 #include "support/printed.h"
 #include "support/reports.h"
+#include "support/times.h"
 
 #include <thrum/dump.h>
 
@@ -61,7 +62,7 @@ TEST(it_is_an_event_as_any) {
     /* Signaled before, manual or auto; without a text; past a deadline; by a plain thread. */
     sight w;
     sight_init(&w, THRUM_EVENT_MANUAL);
-    w.deadline = thrum_after_us(100);
+    w.deadline = soon();
     waits(&w);
     CHECK_EQ(w.code, -ETIMEDOUT);
     CHECK_EQ(thrum_event_destroy(&w.event), 0);
@@ -71,7 +72,7 @@ TEST(it_is_an_event_as_any) {
     CHECK_EQ(thrum_event_wait_outside(&w.event, NULL, THRUM_FOREVER), 0);
     thrum_event_init(&w.event, THRUM_EVENT_AUTO, true);
     CHECK_EQ(thrum_event_wait_outside(&w.event, NULL, THRUM_FOREVER), 0);
-    CHECK_EQ(thrum_event_wait_outside(&w.event, NULL, thrum_now()), -ETIMEDOUT);
+    CHECK_EQ(thrum_event_wait_outside(&w.event, NULL, past()), -ETIMEDOUT);
 }
 
 TEST(a_cancel_ends_it) {
