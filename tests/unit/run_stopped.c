@@ -2,6 +2,7 @@
  * run_stopped.c: thrum_run, and another thread that stops its scheduler; and without memory.
  */
 #include "support/support.h"
+#include "support/times.h"
 
 /* Policies and workers: each pair has a scheduler of its own, also without workers. */
 static const unsigned workers[] = {0, 1, 2, 4, 8};
@@ -27,6 +28,7 @@ typedef struct stopped {
     pthread_t stopper;
     thrum_event gate;
     thrum_time deadline;
+    int64_t patience;
     int result; /* result of the stop */
     bool late;  /* whether the gate is opened once the stop has timed out */
     atomic_int ran;
@@ -127,7 +129,7 @@ TEST(run_ends_when_the_stop_of_another_cancels_its_entry) {
     /* A thread that waits for SIGTERM does this: a stop with a deadline. */
     EACH_CELL(policy, count) {
         for (int i = 0; i < check_scaled(20); i++) {
-            stopped s = {.deadline = thrum_after_us(100)};
+            stopped s = {.deadline = soon()};
             const thrum_config config = config_of(policy, count);
             thrum_event_init(&s.gate, THRUM_EVENT_MANUAL, false);
             CHECK_EQ(thrum_run(&config, entry_cancelled, &s), 7);
@@ -140,7 +142,7 @@ TEST(run_ends_when_the_stop_of_another_cancels_its_entry) {
 static void *stops_once_more(void *arg) {
     stopped *s = arg;
     do {
-        s->result = thrum_sched_stop_until(s->sched, thrum_after_us(10));
+        s->result = thrum_sched_stop_until(s->sched, thrum_after(s->patience));
     } while (s->result == -ETIMEDOUT);
     return NULL;
 }
@@ -159,7 +161,7 @@ TEST(run_and_a_thread_that_stops_again_and_again) {
     /* However they meet: the thread has stopped it, or finds that thrum_run does so, or has. */
     EACH_CELL(policy, count) {
         for (int i = 0; i < check_scaled(50); i++) {
-            stopped s = {.result = 1};
+            stopped s = {.result = 1, .patience = i * INT64_C(1000)};
             const thrum_config config = config_of(policy, count);
             CHECK_EQ(thrum_run(&config, entry_beside_stops, &s), 8);
             CHECK_EQ(pthread_join(s.stopper, NULL), 0);
