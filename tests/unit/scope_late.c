@@ -4,6 +4,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/support.h"
+#include "support/times.h"
 
 static thrum_sem never;
 
@@ -44,13 +45,13 @@ static int crowd(const rig *r) {
 
 static int all_compute(void *arg) {
     thrum_scope scope;
-    const thrum_time when = thrum_after_ms(3);
+    const thrum_time when = soon();
     CHECK_EQ(thrum_scope_open(&scope, when), 0);
     for (int i = 0; i < crowd(arg); i++) {
         CHECK_EQ(thrum_scope_go(&scope, computes, NULL), 0);
     }
     CHECK_EQ(thrum_scope_join(&scope), -ETIMEDOUT);
-    CHECK(thrum_now() >= when);
+    CHECK_PASSED(when);
     CHECK(!thrum_cancelled());
     return 0;
 }
@@ -69,7 +70,7 @@ static int forks_one(void *arg) {
 
 static int all_fork(void *arg) {
     thrum_scope scope;
-    CHECK_EQ(thrum_scope_open(&scope, thrum_after_ms(3)), 0);
+    CHECK_EQ(thrum_scope_open(&scope, soon()), 0);
     for (int i = 0; i < crowd(arg); i++) {
         CHECK_EQ(thrum_scope_go(&scope, forks_one, NULL), 0);
     }
@@ -97,7 +98,7 @@ static int goes_deeper(void *arg) {
     if (depth == (int)COUNT_OF(l->codes)) {
         return computes(NULL);
     }
-    CHECK_EQ(thrum_scope_open(&scope, depth % 2 ? THRUM_FOREVER : thrum_after_s(1000)), 0);
+    CHECK_EQ(thrum_scope_open(&scope, depth % 2 ? THRUM_FOREVER : far_off()), 0);
     CHECK_EQ(thrum_scope_go(&scope, goes_deeper, l), 0);
     l->codes[depth] = thrum_scope_join(&scope);
     return 0;
@@ -106,7 +107,7 @@ static int goes_deeper(void *arg) {
 static int has_levels(void *arg) {
     levels l = {.r = arg};
     thrum_scope scope;
-    CHECK_EQ(thrum_scope_open(&scope, thrum_after_ms(3)), 0);
+    CHECK_EQ(thrum_scope_open(&scope, soon()), 0);
     CHECK_EQ(thrum_scope_go(&scope, waits, NULL), 0); /* in the outermost one: it ends, too */
     CHECK_EQ(thrum_scope_go(&scope, goes_deeper, &l), 0);
     for (int i = 0; i < crowd(arg); i++) {
@@ -126,12 +127,11 @@ TEST(the_outermost_scope_that_is_late_is_cancelled) {
 
 static int is_not_its_child(void *arg) {
     thrum_scope outer, inner;
-    const thrum_time when = thrum_after_ms(1);
+    const thrum_time when = soon();
     (void)arg;
     CHECK_EQ(thrum_scope_open(&outer, when), 0);
     CHECK_EQ(thrum_scope_open(&inner, THRUM_FOREVER), 0);
-    while (thrum_now() < when) {
-    }
+    await_passed(when);
     CHECK(!thrum_cancelled());
     CHECK_EQ(thrum_scope_go(&inner, waits, NULL), 0);
     CHECK_EQ(thrum_scope_join(&inner), -ETIMEDOUT);
@@ -170,11 +170,11 @@ static int opens_late(void *arg) {
     int within = 0;
     thrum_scope scope;
     (void)arg;
-    const thrum_time past[] = {INT64_MIN, 0, thrum_now() - 1, thrum_now()};
-    for (size_t i = 0; i < COUNT_OF(past); i++) {
-        CHECK_EQ(thrum_scope_open(&scope, past[i]), 0);
+    const thrum_time late[] = {INT64_MIN, 0, past(), past() + 1};
+    for (size_t i = 0; i < COUNT_OF(late); i++) {
+        CHECK_EQ(thrum_scope_open(&scope, late[i]), 0);
         CHECK_EQ(thrum_scope_join(&scope), -ETIMEDOUT); /* an empty scope */
-        CHECK_EQ(thrum_scope_open(&scope, past[i]), 0);
+        CHECK_EQ(thrum_scope_open(&scope, late[i]), 0);
         CHECK_EQ(thrum_scope_go(&scope, is_cancelled, NULL), 0);
         CHECK_EQ(thrum_scope_go(&scope, opens_within, &within), 0);
         CHECK_EQ(thrum_scope_join(&scope), -ETIMEDOUT);
@@ -203,7 +203,7 @@ static int opens_until_late(void *arg) {
 static int has_children_that_open(void *arg) {
     for (int round = 0; round < SCALED(50); round++) {
         thrum_scope scope;
-        CHECK_EQ(thrum_scope_open(&scope, thrum_after_us(200)), 0);
+        CHECK_EQ(thrum_scope_open(&scope, soon()), 0);
         for (int i = 0; i < crowd(arg); i++) {
             CHECK_EQ(thrum_scope_go(&scope, opens_until_late, NULL), 0);
         }
