@@ -4,6 +4,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/support.h"
+#include "support/times.h"
 
 /* Runs a test in the rig's first fiber. */
 static void in_task(thrum_fn fn, void *arg) {
@@ -26,7 +27,7 @@ static int returns(void *arg) {
 
 static int sleeps_a_little(void *arg) {
     atomic_int *count = arg;
-    CHECK_EQ(thrum_sleep(100000), 0);
+    nap();
     atomic_fetch_add(count, 1);
     return 3; /* this is no failure */
 }
@@ -43,7 +44,7 @@ static int opens_and_joins(void *arg) {
         CHECK_EQ(thrum_scope_join(&scope), 0);
         CHECK_EQ(atomic_load(&count), 100 * (round + 1));
     }
-    CHECK_EQ(thrum_scope_open(&scope, thrum_after_s(1000)), 0);
+    CHECK_EQ(thrum_scope_open(&scope, far_off()), 0);
     CHECK_EQ(thrum_scope_join(&scope), 0); /* an empty one, with a deadline far off */
     return 0;
 }
@@ -162,7 +163,7 @@ static int nests_deadlines(void *arg) {
 
 static int has_deadlines(void *arg) {
     thrum_scope scope;
-    thrum_time far = thrum_after_s(1000);
+    thrum_time far = far_off();
     (void)arg;
     CHECK_EQ(thrum_deadline(), THRUM_FOREVER);
     CHECK_EQ(thrum_scope_open(&scope, far), 0);
@@ -181,7 +182,7 @@ TEST(deadlines_are_inherited) {
 static int nested_waiter(void *arg) {
     thrum_scope scope;
     int *inner = arg;
-    CHECK_EQ(thrum_scope_open(&scope, thrum_after_s(1000)), 0); /* the outer one limits it */
+    CHECK_EQ(thrum_scope_open(&scope, far_off()), 0); /* the outer one limits it */
     CHECK_EQ(thrum_scope_go(&scope, waits, NULL), 0);
     *inner = thrum_scope_join(&scope);
     return 0;
@@ -192,16 +193,16 @@ static int runs_out(void *arg) {
     int inner = 1;
     (void)arg;
     thrum_sem_init(&never, 0);
-    const thrum_time when = thrum_after_ms(5);
+    const thrum_time when = soon();
     CHECK_EQ(thrum_scope_open(&scope, when), 0);
     for (int i = 0; i < 20; i++) {
         CHECK_EQ(thrum_scope_go(&scope, waits, NULL), 0);
     }
     CHECK_EQ(thrum_scope_go(&scope, nested_waiter, &inner), 0);
     CHECK_EQ(thrum_scope_join(&scope), -ETIMEDOUT);
-    CHECK(thrum_now() >= when);
+    CHECK_PASSED(when);
     CHECK_EQ(inner, -ETIMEDOUT);
-    CHECK_EQ(thrum_scope_open(&scope, thrum_now() - 1), 0); /* in the past */
+    CHECK_EQ(thrum_scope_open(&scope, past()), 0); /* in the past */
     CHECK_EQ(thrum_scope_go(&scope, waits, NULL), 0);
     inner = 1;
     CHECK_EQ(thrum_scope_go(&scope, nested_waiter, &inner), 0); /* opened when it is cancelled */
@@ -346,7 +347,7 @@ static int reasons(void *arg) {
     CHECK_EQ(thrum_scope_go(&scope, fails_when_opened, &b), 0);
     CHECK_EQ(thrum_scope_join(&scope), -EIO);
     CHECK_EQ(b.inner, -ECANCELED); /* no child of its own has failed */
-    CHECK_EQ(thrum_scope_open(&scope, thrum_after_ms(1)), 0);
+    CHECK_EQ(thrum_scope_open(&scope, soon()), 0);
     CHECK_EQ(thrum_scope_go(&scope, opens_and_waits, &b), 0);
     CHECK_EQ(thrum_scope_join(&scope), -ETIMEDOUT);
     CHECK_EQ(b.inner, -ETIMEDOUT); /* the deadline was its own as well */
@@ -435,7 +436,7 @@ static int waits_and_forgives(void *arg) {
  */
 static int has_scopes(stopped *s, bool joins) {
     thrum_scope outer, inner;
-    CHECK_EQ(thrum_scope_open(&outer, thrum_after_s(1000)), 0);
+    CHECK_EQ(thrum_scope_open(&outer, far_off()), 0);
     CHECK_EQ(thrum_scope_open(&inner, THRUM_FOREVER), 0);
     CHECK_EQ(thrum_scope_go(&inner, waits_and_forgives, NULL), 0);
     thrum_sem_post(&s->opened);
@@ -480,7 +481,7 @@ TEST(a_stop_cancels_scopes_that_are_open) {
         for (int i = 0; i < 2 * EACH; i++) {
             CHECK_EQ(thrum_sem_wait(&s.opened), 0);
         }
-        CHECK_EQ(thrum_sched_stop_until(r.sched, thrum_now()), -ETIMEDOUT);
+        CHECK_EQ(thrum_sched_stop_until(r.sched, past()), -ETIMEDOUT);
         thrum_mutex_unlock(&s.gate);
         rig_stop(&r);
         CHECK_EQ(atomic_load(&s.said), 2 * EACH);
@@ -515,7 +516,7 @@ TEST(a_failure_after_a_stop_is_not_the_reason) {
     thrum_mutex_lock(&s.gate);
     rig_go(&r, joins_what_fails, &s);
     CHECK_EQ(thrum_sem_wait(&s.opened), 0);
-    CHECK_EQ(thrum_sched_stop_until(r.sched, thrum_now()), -ETIMEDOUT);
+    CHECK_EQ(thrum_sched_stop_until(r.sched, past()), -ETIMEDOUT);
     thrum_mutex_unlock(&s.gate);
     rig_stop(&r);
     CHECK_EQ(atomic_load(&s.said), 1);
