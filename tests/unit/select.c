@@ -4,6 +4,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/chans.h"
+#include "support/times.h"
 
 #define MANY 200
 
@@ -34,14 +35,14 @@ TEST(cases_without_a_channel_never_happen) {
     /* Alone they wait for the deadline, as no cases do; beside another case that one happens. */
     thrum_chan *c = chan_new(1);
     int elem = 1;
-    thrum_time until = thrum_after_ms(2);
+    thrum_time until = soon();
     CHECK_EQ(thrum_select(NULL, 0, until), -ETIMEDOUT);
-    CHECK(thrum_now() >= until);
+    CHECK_PASSED(until);
     thrum_case cases[] = {THRUM_SEND_CASE(NULL, &elem), THRUM_RECV_CASE(NULL, &elem),
                           THRUM_SEND_CASE(c, &elem)};
-    until = thrum_after_ms(2);
+    until = soon();
     CHECK_EQ(thrum_select(cases, 2, until), -ETIMEDOUT);
-    CHECK(thrum_now() >= until);
+    CHECK_PASSED(until);
     CHECK_EQ(thrum_select(cases, 3, THRUM_FOREVER), 2);
     CHECK_EQ(cases[2].status, 0);
     chan_free(c);
@@ -54,10 +55,10 @@ TEST(what_can_be_done_is_done_at_once) {
     int out = 0;
     thrum_case take[] = {THRUM_RECV_CASE(c, &out)};
     thrum_case give[] = {THRUM_SEND_CASE(c, &in)};
-    CHECK_EQ(thrum_select(take, 1, thrum_now() - 1), -ETIMEDOUT);
-    CHECK_EQ(thrum_select(give, 1, thrum_now() - 1), 0);
-    CHECK_EQ(thrum_select(give, 1, thrum_now() - 1), -ETIMEDOUT);
-    CHECK_EQ(thrum_select(take, 1, thrum_now() - 1), 0);
+    CHECK_EQ(thrum_select(take, 1, past()), -ETIMEDOUT);
+    CHECK_EQ(thrum_select(give, 1, past()), 0);
+    CHECK_EQ(thrum_select(give, 1, past()), -ETIMEDOUT);
+    CHECK_EQ(thrum_select(take, 1, past()), 0);
     CHECK_EQ(out, 5);
     CHECK_EQ(thrum_chan_close(c), 0);
     CHECK_EQ(thrum_select(take, 1, THRUM_FOREVER), 0);
@@ -233,11 +234,11 @@ TEST(a_late_select_has_moved_nothing) {
     cast *c = cast_new(&r);
     stage *s = stage_new(70, 0);
     s->send_at = 3;
-    s->deadline = thrum_after_ms(3);
+    s->deadline = soon();
     cast_add_mixed(c, 3, 3, select_one, s);
     cast_join(c);
     CHECK_EQ(atomic_load(&s->result), -ETIMEDOUT);
-    CHECK(thrum_now() >= s->deadline);
+    CHECK_PASSED(s->deadline);
     stage_free(s);
     rig_stop(&r);
 }
@@ -280,8 +281,8 @@ TEST(a_select_does_not_meet_itself) {
     int in = -1;
     int out = 1;
     thrum_case cases[] = {THRUM_RECV_CASE(c, &in), THRUM_SEND_CASE(c, &out)};
-    CHECK_EQ(thrum_select(cases, 2, thrum_now() - 1), -ETIMEDOUT);
-    CHECK_EQ(thrum_select(cases, 2, thrum_after_ms(2)), -ETIMEDOUT);
+    CHECK_EQ(thrum_select(cases, 2, past()), -ETIMEDOUT);
+    CHECK_EQ(thrum_select(cases, 2, soon()), -ETIMEDOUT);
     CHECK_EQ(in, -1);
     chan_free(c);
 }
@@ -367,7 +368,7 @@ static int cancelled_select(void *arg) {
     int elem = 3;
     thrum_case cases[] = {THRUM_RECV_CASE(chans[0], &elem), THRUM_SEND_CASE(chans[1], &elem)};
     CHECK_EQ(thrum_select(cases, 2, THRUM_FOREVER), -ECANCELED);
-    CHECK_EQ(thrum_select(cases, 2, thrum_after_s(1000)), -ECANCELED);
+    CHECK_EQ(thrum_select(cases, 2, far_off()), -ECANCELED);
     CHECK_EQ(thrum_select(NULL, 0, THRUM_FOREVER), -ECANCELED);
     CHECK_EQ(elem, 3);
     atomic_fetch_add(&selects_cancelled, 1);
@@ -383,7 +384,7 @@ TEST(a_cancelled_select_has_moved_nothing) {
         rig_go(&r, cancelled_select, chans);
     SPIN_UNTIL(CHAN_RECEIVERS_WAITING(chans[0]) == 4);
     watchdog_remove(&r);
-    CHECK_EQ(thrum_sched_stop_until(r.sched, thrum_now()), -ETIMEDOUT);
+    CHECK_EQ(thrum_sched_stop_until(r.sched, past()), -ETIMEDOUT);
     CHECK_EQ(thrum_sched_stop(r.sched), 0);
     rig_check_freed(&r);
     CHECK_EQ(atomic_load(&selects_cancelled), 4);
