@@ -5,6 +5,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 */
 #include "support/io.h"
+#include "support/times.h"
 
 #include "platform/faults.h"
 #include "thrum/chan.h"
@@ -154,7 +155,7 @@ TEST(a_deadline_ends_it_with_nothing_taken) {
     scene s;
     scene_begin(&s, THRUM_EVENT_AUTO, TCP);
     for (int i = 0; i < 4; i++) {
-        s.deadline = i < 2 ? thrum_after_ms(2) : 0;
+        s.deadline = i < 2 ? soon() : 0;
         cast *c = cast_new(&s.r);
         cast_add(c, i % 2 == 0, selects, &s);
         cast_join(c);
@@ -191,7 +192,7 @@ TEST(room_to_write_is_a_case) {
     thrum_case cases[] = {THRUM_EVENT_CASE(&s.event), thrum_io_case(s.e.io[0], THRUM_IO_WRITE)};
     CHECK_EQ(thrum_select(cases, 2, THRUM_FOREVER), 1);
     const size_t much = fill(s.e.fds[0]);
-    CHECK_EQ(thrum_select(cases, 2, thrum_after_ms(1)), -ETIMEDOUT);
+    CHECK_EQ(thrum_select(cases, 2, soon()), -ETIMEDOUT);
     for (size_t got = 0; got < much;) { /* where the pair is TCP, some of it may be on its way */
         got += drain(s.e.fds[1], much - got);
     }
@@ -243,10 +244,10 @@ TEST(cases_that_make_no_sense_are_refused) {
         cases[i] = thrum_io_case(s.e.io[0], THRUM_IO_READ);
     }
     CHECK_EQ(thrum_select(cases, THRUM_SELECT_IO_MAX + 1, THRUM_FOREVER), -EINVAL);
-    CHECK_EQ(thrum_select(cases, THRUM_SELECT_IO_MAX, thrum_after_ms(1)), -ETIMEDOUT);
+    CHECK_EQ(thrum_select(cases, THRUM_SELECT_IO_MAX, soon()), -ETIMEDOUT);
     cases[0] = THRUM_EVENT_CASE(none);
     cases[1] = THRUM_RECV_CASE(NULL, NULL);
-    CHECK_EQ(thrum_select(cases, 2, thrum_after_ms(1)), -ETIMEDOUT);
+    CHECK_EQ(thrum_select(cases, 2, soon()), -ETIMEDOUT);
     const thrum_io nothing = {0, 0};
     cases[0] = thrum_io_case(nothing, THRUM_IO_READ);
     CHECK_EQ(thrum_select(cases, 1, THRUM_FOREVER), 0);
@@ -320,7 +321,7 @@ static int takes_all(void *arg) {
             return 0;
         }
         CHECK_EQ(happened, 0);
-        int64_t n = thrum_read_until(s->e.io[0], &byte, 1, thrum_after_us(100));
+        int64_t n = thrum_read_until(s->e.io[0], &byte, 1, soon());
         CHECK(n == 1 || n == -ETIMEDOUT); /* another one was faster */
         if (n == 1 && atomic_fetch_add(&s->step, 1) == 199) {
             thrum_event_signal(&s->event);
@@ -353,7 +354,7 @@ TEST(events_and_channels_alone_need_no_descriptor) {
         thrum_case cases[] = {THRUM_RECV_CASE(s.chan, &s.element), THRUM_EVENT_CASE(&s.event)};
         make_happen(&s, i);
         CHECK_EQ(thrum_select(cases, 2, THRUM_FOREVER), i);
-        CHECK_EQ(thrum_select(cases, 2, thrum_after_ms(1)), -ETIMEDOUT);
+        CHECK_EQ(thrum_select(cases, 2, soon()), -ETIMEDOUT);
     }
     s.e.io[0] = io;
     scene_end(&s);
