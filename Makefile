@@ -19,7 +19,7 @@ QUICK = ^(unit|marl)/.*\[(sharded,w2|bound,w0)\]|^unit/[^[]*$$
 
 quick: ## build, and run the units in one cell and the style checks, the tier for every commit
 	@tools/check-style
-	@tools/check-timing
+	@! command -v python3 >/dev/null || tools/check-timing
 	@PROGRAMS= tools/run-tests $(PRESET) -LE full -R '$(QUICK)'
 
 test: ## build, and run the tests of every commit: at most 7 minutes on two idle cores
