@@ -99,6 +99,6 @@ const char *command_deadline(struct session *s, unsigned i, thrum_time unit, thr
     if (__builtin_mul_overflow(number, (int64_t)unit, &ns)) {
         return "ERR invalid expire time";
     }
-    *deadline = thrum_after(ns);
+    *deadline = ns > 0 ? thrum_after(ns) : INT64_MIN;
     return NULL;
 }

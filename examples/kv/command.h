@@ -42,8 +42,8 @@ void command_config(struct session *s);
 void command_info(struct session *s);
 
 /*
- * Reads an argument as a time from now, in units of so many ns: `*deadline` is the instant. Returns
- * 0, or the error to answer with. One that is not in the future is in the past.
+ * Reads an argument as a time from now, in units of so many ns: `*deadline` is the instant, or
+ * INT64_MIN if the time is not in the future. Returns 0, or the error to answer with.
  */
 const char *command_deadline(struct session *s, unsigned i, thrum_time unit, thrum_time *deadline);
 
