@@ -4,6 +4,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 4 */
 #include "support/dumped.h"
+#include "support/times.h"
 
 static void spawn_named(const rig *r, const char *name, thrum_fn fn, void *arg) {
     thrum_attr attr = rig_attr(r);
@@ -121,7 +122,7 @@ static int locks(void *arg) {
 
 static int waits_long(void *arg) {
     (void)arg;
-    return thrum_sem_wait_until(&sem, thrum_after_s(1000));
+    return thrum_sem_wait_until(&sem, far_off());
 }
 
 /* A fiber dumps its own scheduler, with others in each state. */

@@ -6,6 +6,7 @@
 /* wrap: getaddrinfo freeaddrinfo */
 #include "support/io.h"
 #include "support/printed.h"
+#include "support/times.h"
 #include "support/told.h"
 
 #include <netdb.h>
@@ -211,11 +212,11 @@ TEST(waits_for_readiness_are_told) {
     for (unsigned bits = 1; bits <= 3; bits++) {
         scene_begin(&s);
         s.bits = bits;
-        s.deadline = thrum_after_s(100000); /* 27 h 46 min */
+        s.deadline = far_off(); /* 1000 h are 41 days and 16 h */
         ends_open_half(&s.e, UNIX);
         (void)fill(s.e.fds[0]);
         rig_go(&s.r, watches, &s);
-        snprintf(line, sizeof line, " waits for fd %d to be %s, %s, due in 27 h ", s.e.fds[0],
+        snprintf(line, sizeof line, " waits for fd %d to be %s, %s, due in 41 d ", s.e.fds[0],
                  words[bits], pair_told(s.e.fds[0], bits & THRUM_IO_READ ? "from" : "to"));
         check_told(&s.r, THRUM_TEXT, line);
         CHECK_EQ(thrum_io_close(s.e.io[0]), 0);
@@ -405,7 +406,7 @@ TEST(tasks_that_are_listed_are_told) {
     static hall h;
     char line[200];
     rig r;
-    h.deadline = thrum_after_s(100000);
+    h.deadline = far_off();
     atomic_store(&runs, 0);
     rig_begin(&r, 0);
     CHECK_EQ(rig_run(&r, lists_tasks, &h), 0);
@@ -418,7 +419,7 @@ TEST(tasks_that_are_listed_are_told) {
         snprintf(line, sizeof line, ") is posted when fd %d is readable, %s", h.e[i].fds[0],
                  pair_told(h.e[i].fds[0], "from"));
         if (i == 0) {
-            strcat(line, ", due in 27 h ");
+            strcat(line, ", due in 41 d ");
         } else {
             strcat(line, "\n");
         }

@@ -6,6 +6,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 */
 #include "support/asked.h"
+#include "support/times.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -94,7 +95,7 @@ static void *signals_on(void *seat_arg) {
 
 static int passes_by(void *arg) {
     (void)arg;
-    const int code = thrum_sem_wait_until(&sem, thrum_after_us(50));
+    const int code = thrum_sem_wait_until(&sem, soon());
     CHECK(code == 0 || code == -ETIMEDOUT);
     return 0;
 }
