@@ -79,7 +79,7 @@ static int one_call(void *arg) {
 TEST(a_fiber_gets_the_result_from_a_plain_thread) {
     /* fn runs off the scheduler, its writes are visible, and its result may be dropped. */
     rig r;
-    rig_begin(&r, 0);
+    rig_pool(&r, 8, FOREVER_NS);
     stage *s = stage_new(&r);
     CHECK_EQ(pool_threads(&r), 0);
     CHECK_EQ(rig_run(&r, one_call, s), 0);
