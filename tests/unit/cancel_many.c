@@ -3,6 +3,7 @@
  * "Rounds"): several at once, of one scope and of what is around it, with and without workers.
  */
 #include "support/support.h"
+#include "support/times.h"
 
 enum { MANY = SLOWNESS > 3 ? 600 : 2000, FAILS_EVERY = 97, BRANCHES = 20 };
 
@@ -139,7 +140,7 @@ TEST(the_owner_cancels) {
 static int late_by_itself(void *arg) {
     crowd *c = arg;
     thrum_scope scope;
-    CHECK_EQ(thrum_scope_open(&scope, thrum_after_ms(1)), 0);
+    CHECK_EQ(thrum_scope_open(&scope, soon()), 0);
     c->scope = &scope;
     for (int i = 0; i < MANY; i++) {
         children[i] = (child){c, i};
@@ -261,7 +262,7 @@ TEST(a_stop_whose_deadline_passes_meanwhile) {
             rig_start(&c.rig);
             thrum_sem_init(&c.never, 0);
             rig_go(&c.rig, cancels_until_the_end, &c);
-            const int code = thrum_sched_stop_until(c.rig.sched, thrum_after_us(200 * round));
+            const int code = thrum_sched_stop_until(c.rig.sched, thrum_after_us(round * 200));
             if (code == -ETIMEDOUT) {
                 rig_stop(&c.rig);
             } else {
