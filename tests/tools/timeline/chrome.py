@@ -36,7 +36,9 @@ class Chrome:
             self.base = f"http://127.0.0.1:{int(found.group(1))}"
             flags = [*FLAGS, f"--window-size={width},{height}", f"--user-data-dir={self.folder.name}"]
             options = {"binary": program(), "args": flags}
-            wanted = {"browserName": "chrome", "goog:chromeOptions": options,
+            # The test's own limit is the limit; without these a script may take 30 s.
+            limits = {"script": 86400000, "pageLoad": 86400000}
+            wanted = {"browserName": "chrome", "goog:chromeOptions": options, "timeouts": limits,
                       "goog:loggingPrefs": {"browser": "ALL"}}
             answer = self.call("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
             self.base += f"/session/{answer['sessionId']}"
@@ -61,7 +63,7 @@ class Chrome:
         request = urllib.request.Request(self.base + path, data, {"Content-Type": "application/json"}, method=method)
         try:
             opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-            with opener.open(request, timeout=120) as answer:
+            with opener.open(request) as answer:
                 return json.load(answer)["value"]
         except urllib.error.HTTPError as why:
             raise RuntimeError(json.load(why)["value"]["message"].splitlines()[0]) from None

@@ -33,7 +33,7 @@ SIZES = {"B": 1, "I": 4, "Q": 8}
 
 def run(text, *arguments):
     data = text if isinstance(text, bytes) else text.encode()
-    return subprocess.run([TOOL, *(arguments or ["-"])], input=data, capture_output=True, timeout=100)
+    return subprocess.run([TOOL, *(arguments or ["-"])], input=data, capture_output=True)
 
 
 def page(text):
