@@ -157,7 +157,8 @@ static int come_briefly(void *arg) {
     actor *a = arg;
     stage *s = a->arg;
     for (int i = 0; i < s->rounds; i++) {
-        int result = thrum_barrier_wait_until(&s->barrier, thrum_after_us((a->index * 7 + i) % 60));
+        const int us = (a->index * 7 + i) % 60;
+        int result = thrum_barrier_wait_until(&s->barrier, thrum_after_us(us));
         CHECK(result == 0 || result == 1 || result == -ETIMEDOUT);
         atomic_fetch_add(&s->lasts, result == 1);
         atomic_fetch_add(result < 0 ? &s->late : &s->passed, 1);

@@ -109,7 +109,7 @@ static int on_join_until(room *m) {
 
 static int on_sleep(room *m) {
     (void)m;
-    return thrum_sleep(1000000000000);
+    return sleep_until_cancelled();
 }
 
 static int (*const waits[])(room *) = {
