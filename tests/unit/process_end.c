@@ -6,6 +6,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/processes.h"
+#include "support/times.h"
 
 #include <sys/ptrace.h>
 
@@ -272,8 +273,8 @@ static int traced_body(void *arg) {
     CHECK_EQ(pipe2(go, O_CLOEXEC), 0);
     const pid_t tracer = fork();
     if (tracer == 0) { /* a debugger that does not look at its program for a while */
-        alarm(30);
         close(in.fd);
+        close(go[1]); /* it ends with the test */
         const bool seized = ptrace(PTRACE_SEIZE, pid, 0, 0) == 0;
         byte = seized;
         if (write(ready[1], &byte, 1) != 1 || read(go[0], &byte, 1) != 1) {
@@ -285,7 +286,7 @@ static int traced_body(void *arg) {
     CHECK_EQ(thrum_io_close(in), 0);
     if (byte) {
         SPIN_UNTIL(is_zombie(pid));
-        CHECK_EQ(thrum_process_wait(process, &status, thrum_after_ms(5)), -ETIMEDOUT);
+        CHECK_EQ(thrum_process_wait(process, &status, soon()), -ETIMEDOUT);
     }
     CHECK_EQ(write(go[1], &byte, 1), 1);
     CHECK_EQ(waitpid(tracer, NULL, 0), tracer);
@@ -314,7 +315,6 @@ static int forked_body(void *arg) {
     thrum_process *process = living(&in, THRUM_PROCESS_GROUP | THRUM_PROCESS_KILL);
     const pid_t child = fork();
     if (child == 0) {
-        alarm(30);
         CHECK_EQ(thrum_process_wait(process, &status, THRUM_FOREVER), -ESHUTDOWN);
         CHECK_EQ(thrum_process_kill(process, SIGKILL), -ESHUTDOWN);
         CHECK_EQ(thrum_process_kill_group(process, SIGKILL), -ESHUTDOWN);
@@ -357,13 +357,14 @@ static int wait_for_ever(void *arg) {
 
 static void close_while_waited_for(void *arg) {
     rig r;
+    thrum_io in; /* the program lives until this process ends */
     (void)arg;
     rig_begin(&r, 0);
     thrum_process_options options = THRUM_PROCESS_OPTIONS_INIT;
-    options.streams[2].kind = THRUM_PROCESS_NULL;
+    options.streams[0] = (thrum_process_stream){THRUM_PROCESS_PIPE, -1, &in};
     options.streams[1].kind = THRUM_PROCESS_NULL;
-    const char *const argv[] = {"sleep", "1", NULL};
-    thrum_process *process = started(argv, &options);
+    options.streams[2].kind = THRUM_PROCESS_NULL;
+    thrum_process *process = started(SHELL("read a"), &options);
     rig_go(&r, wait_for_ever, process);
     SPIN_UNTIL(atomic_load(&waits));
     CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
