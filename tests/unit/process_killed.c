@@ -6,6 +6,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/processes.h"
+#include "support/times.h"
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -32,12 +33,14 @@ TEST(a_program_that_a_signal_ends) {
 }
 
 static int stop_body(void *arg) {
+    thrum_process_options options = THRUM_PROCESS_OPTIONS_INIT;
     thrum_process_status status;
     (void)arg;
-    thrum_process *process = started(SHELL("kill -STOP $$; exit 5"), NULL);
+    options.flags = THRUM_PROCESS_GROUP; /* who continues the test's group does not mean it */
+    thrum_process *process = started(SHELL("kill -STOP $$; exit 5"), &options);
     siginfo_t info;
     CHECK_EQ(waitid(P_PID, (id_t)thrum_process_pid(process), &info, WSTOPPED | WNOWAIT), 0);
-    CHECK_EQ(thrum_process_wait(process, &status, thrum_after_ms(5)), -ETIMEDOUT);
+    CHECK_EQ(thrum_process_wait(process, &status, soon()), -ETIMEDOUT);
     CHECK_EQ(thrum_process_kill(process, SIGCONT), 0);
     CHECK_EQ(ended_and_closed(process), 5);
     return 0;
@@ -60,7 +63,7 @@ static int stubborn_body(void *arg) {
         started(SHELL("trap '' TERM; echo; while :; do sleep 1000; done"), &options);
     CHECK_EQ(thrum_read(out, text, 1), 1); /* it ignores the signal from now on */
     CHECK_EQ(thrum_process_kill(process, SIGTERM), 0);
-    CHECK_EQ(thrum_process_wait(process, &status, thrum_after_ms(10)), -ETIMEDOUT);
+    CHECK_EQ(thrum_process_wait(process, &status, soon()), -ETIMEDOUT);
     CHECK_EQ(thrum_process_kill_group(process, SIGKILL), 0);
     CHECK_EQ(ended_and_closed(process), -SIGKILL);
     CHECK_EQ(thrum_read(out, text, 1), 0); /* its children have ended, too */
@@ -73,8 +76,23 @@ TEST(a_program_that_ignores_sigterm) {
     ways(stubborn_body);
 }
 
-/* Runs for so many ms. True: it had come as far as it comes. */
-static bool is_killed_late(int64_t ms) {
+/*
+ * Runs a program with a deadline, at which it is killed; *length: what it has written by then. If
+ * the deadline passed before, it has not begun. The caller tries again with a later one until it
+ * has come as far as it comes: until then each run is as right.
+ */
+static void run_until_killed(const char *const argv[], const thrum_process_options *options,
+                             thrum_process_output *output, int64_t ns) {
+    const thrum_time deadline = thrum_after(ns);
+    CHECK_EQ(thrum_process_run(argv, options, NULL, 0, output, deadline), -ETIMEDOUT);
+    CHECK_PASSED(deadline);
+    CHECK(output->status.signal == SIGKILL || output->out_size == 0);
+}
+
+enum { AT_FIRST_NS = 20000000 };
+
+/* True: it had come as far as it comes. */
+static bool is_killed_late(int64_t ns) {
     static const char all[] = "begun\nmore\n";
     thrum_process_options options = THRUM_PROCESS_OPTIONS_INIT;
     thrum_process_output output;
@@ -84,11 +102,7 @@ static bool is_killed_late(int64_t ms) {
     options.fds = &ends[1]; /* so that it can be seen who lives */
     options.fds_count = 1;
     const char *const script = "trap '' TERM; echo begun; sleep 1000 & echo more; sleep 1000";
-    const thrum_time begun = thrum_now();
-    CHECK_EQ(thrum_process_run(SHELL(script), &options, NULL, 0, &output, thrum_after_ms(ms)),
-             -ETIMEDOUT);
-    CHECK(thrum_now() - begun >= THRUM_MS(ms));
-    CHECK_EQ(output.status.signal, SIGKILL);
+    run_until_killed(SHELL(script), &options, &output, ns);
     CHECK(output.out_size < sizeof all && memcmp(output.out, all, output.out_size) == 0);
     const bool whole = output.out_size == sizeof all - 1;
     thrum_process_output_free(&output);
@@ -100,10 +114,10 @@ static bool is_killed_late(int64_t ms) {
 }
 
 static int late_body(void *arg) {
-    int64_t ms = 200;
+    int64_t ns = AT_FIRST_NS;
     (void)arg;
-    while (!is_killed_late(ms)) {
-        ms *= 2; /* the machine has other things to do, and it did not come far */
+    while (!is_killed_late(ns)) {
+        ns *= 2;
     }
     return 0;
 }
@@ -149,19 +163,29 @@ static void let_go(const int ends[2]) {
     SPIN_UNTIL(!has_children());
 }
 
-static int not_killed_body(void *arg) {
+/* True: it has begun. */
+static bool is_not_killed(int64_t ns) {
     thrum_process_output output;
     int ends[2];
-    (void)arg;
     const thrum_process_options options = held_options(ends);
-    CHECK_EQ(thrum_process_run(SHELL("echo a; exec cat"), &options, NULL, 0, &output,
-                               thrum_after_ms(50)),
-             -ETIMEDOUT);
+    CHECK_EQ(
+        thrum_process_run(SHELL("echo a; exec cat"), &options, NULL, 0, &output, thrum_after(ns)),
+        -ETIMEDOUT);
     CHECK_EQ(output.status.code, -1);
     CHECK_EQ(output.status.signal, 0);
-    CHECK(has_children()); /* it lives; a wait for it would have lasted for ever */
+    const bool begun = output.out_size > 0;
+    CHECK(!begun || has_children()); /* it lives; a wait for it would have lasted for ever */
     thrum_process_output_free(&output);
     let_go(ends);
+    return begun;
+}
+
+static int not_killed_body(void *arg) {
+    int64_t ns = AT_FIRST_NS;
+    (void)arg;
+    while (!is_not_killed(ns)) {
+        ns *= 2;
+    }
     return 0;
 }
 
@@ -175,11 +199,12 @@ static int by_number_body(void *arg) {
     thrum_process_options options = THRUM_PROCESS_OPTIONS_INIT;
     thrum_process_output output;
     (void)arg;
-    CHECK_EQ(thrum_process_run(SHELL("sleep 1000 & exec sleep 1000"), NULL, NULL, 0, &output,
-                               thrum_after_ms(20)),
-             -ETIMEDOUT);
-    CHECK_EQ(output.status.signal, SIGKILL);
-    thrum_process_output_free(&output);
+    int signal = 0;
+    for (int64_t ns = AT_FIRST_NS; signal == 0; ns *= 2) {
+        run_until_killed(SHELL("sleep 1000 & exec sleep 1000"), NULL, &output, ns);
+        signal = output.status.signal;
+        thrum_process_output_free(&output);
+    }
     options.flags = THRUM_PROCESS_GROUP;
     thrum_process *process = started(SHELL("exec sleep 1000"), &options);
     CHECK_EQ(thrum_process_kill(process, 0), 0);
@@ -206,15 +231,11 @@ static int moved_body(void *arg) {
     options.program = "/proc/self/exe";
     options.env = env;
     options.flags = THRUM_PROCESS_ENV_ADD;
-    int64_t ms = 200;
     bool moved = false;
-    while (!moved) {
-        CHECK_EQ(thrum_process_run(argv, &options, NULL, 0, &output, thrum_after_ms(ms)),
-                 -ETIMEDOUT);
-        CHECK_EQ(output.status.signal, SIGKILL);
+    for (int64_t ns = AT_FIRST_NS; !moved; ns *= 2) {
+        run_until_killed(argv, &options, &output, ns);
         moved = output.out_size > 0;
         thrum_process_output_free(&output);
-        ms *= 2; /* the machine has other things to do, and it did not come far */
     }
     return 0;
 }
