@@ -3,6 +3,7 @@
  */
 /* POSIX: sigaction, fork */
 #include "support/actors.h"
+#include "support/times.h"
 
 #include <sys/syscall.h>
 #include <thrum/signal.h>
@@ -174,7 +175,7 @@ TEST(signals_come_in_all_ways) {
 static int mask_body(void *arg) {
     sigset_t all;
     (void)arg;
-    CHECK_EQ(thrum_signal_wait(usr1, 1, thrum_after_ms(1)), -ETIMEDOUT);
+    CHECK_EQ(thrum_signal_wait(usr1, 1, soon()), -ETIMEDOUT);
     CHECK_EQ(pthread_sigmask(SIG_BLOCK, NULL, &all), 0);
     CHECK(sigismember(&all, SIGUSR1) == 1 && sigismember(&all, SIGTERM) == 1);
     return 0;
@@ -327,6 +328,24 @@ static void ends_by(int number) {
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == number);
 }
 
+/* The child says whether it was continued. Others may stop it as well, and continue it. */
+static void stops_by(int number) {
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        set(SIGCONT, (struct sigaction){.sa_handler = plain});
+        linger(number, LONG_AGO);
+        (void)raise(number);
+        _exit(called == 0);
+    }
+    int status;
+    do {
+        CHECK_EQ(waitpid(child, &status, WUNTRACED), child);
+        CHECK_EQ(WIFSTOPPED(status) ? kill(child, SIGCONT) : 0, 0);
+    } while (WIFSTOPPED(status));
+    CHECK_EQ(status, 0);
+}
+
 TEST(what_lingered_does_what_it_did_by_default) {
     /* It ends the process, stops it, or does nothing. */
     ends_by(SIGTERM);
@@ -335,19 +354,7 @@ TEST(what_lingered_does_what_it_did_by_default) {
     CHECK_EQ(raise(SIGCHLD), 0);
     linger(SIGWINCH, LONG_AGO);
     CHECK_EQ(raise(SIGWINCH), 0);
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0) {
-        linger(SIGTSTP, LONG_AGO);
-        (void)raise(SIGTSTP);
-        _exit(0);
-    }
-    int status;
-    CHECK_EQ(waitpid(child, &status, WUNTRACED), child);
-    CHECK(WIFSTOPPED(status));
-    CHECK_EQ(kill(child, SIGCONT), 0);
-    CHECK_EQ(waitpid(child, &status, 0), child);
-    CHECK_EQ(status, 0);
+    stops_by(SIGTSTP);
 }
 
 TEST(what_lingered_does_what_the_program_had_set) {
