@@ -4,6 +4,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/processes.h"
+#include "support/times.h"
 
 static int statuses_body(void *arg) {
     thrum_process_status status = {0};
@@ -70,7 +71,7 @@ static int lives_on_body(void *arg) {
 
     process = started(SHELL("exec sleep 1000 <&- >&- 2>&-"), &options);
     CHECK_EQ(thrum_read(out, &byte, 1), 0);
-    CHECK_EQ(thrum_process_wait(process, &status, thrum_after_ms(5)), -ETIMEDOUT);
+    CHECK_EQ(thrum_process_wait(process, &status, soon()), -ETIMEDOUT);
     CHECK_EQ(thrum_process_kill(process, SIGTERM), 0);
     CHECK_EQ(ended_and_closed(process), -SIGTERM);
     CHECK_EQ(thrum_io_close(in), 0);
@@ -171,7 +172,7 @@ TEST(cancels_end_waits) {
     thrum_process_status status;
     rig_begin(&s.r, 0);
     cancel_wait(&s, THRUM_PROCESS_GROUP);
-    CHECK_EQ(thrum_process_wait(s.process, &status, thrum_after_ms(2)), -ETIMEDOUT);
+    CHECK_EQ(thrum_process_wait(s.process, &status, soon()), -ETIMEDOUT);
     CHECK_EQ(thrum_process_kill_group(s.process, SIGTERM), 0);
     CHECK_EQ(ended_and_closed(s.process), -SIGTERM);
     cancel_wait(&s, THRUM_PROCESS_KILL | THRUM_PROCESS_GROUP);
@@ -186,7 +187,7 @@ static int select_body(void *arg) {
     options.streams[0] = (thrum_process_stream){THRUM_PROCESS_PIPE, -1, &in};
     thrum_process *process = started(SHELL("read a"), &options);
     thrum_case cases[] = {thrum_io_case(thrum_process_io(process), THRUM_IO_READ)};
-    CHECK_EQ(thrum_select(cases, 1, thrum_after_ms(2)), -ETIMEDOUT);
+    CHECK_EQ(thrum_select(cases, 1, soon()), -ETIMEDOUT);
     CHECK_EQ(thrum_io_close(in), 0);
     CHECK_EQ(thrum_select(cases, 1, THRUM_FOREVER), 0);
     CHECK_EQ(ended_and_closed(process), 1);
