@@ -4,6 +4,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/pools.h"
+#include "support/times.h"
 
 /* ---- what is constructed when ---- */
 
@@ -314,7 +315,7 @@ TEST(none_and_too_many_at_a_time) {
     CHECK_EQ(thrum_pool_borrow_n(s->pool, items, 4), -EINVAL);
     CHECK_EQ(thrum_pool_borrow_n_until(s->pool, items, 4, 0), -EINVAL);
     CHECK_EQ(thrum_pool_borrow_n_until(s->pool, items, 3, 0), 0);
-    CHECK_EQ(thrum_pool_borrow_n_until(s->pool, items + 3, 1, thrum_after_us(100)), -ETIMEDOUT);
+    CHECK_EQ(thrum_pool_borrow_n_until(s->pool, items + 3, 1, soon()), -ETIMEDOUT);
     for (int i = 0; i < 3; i++)
         thrum_pool_give_back(s->pool, items[i]);
     stage_end(s);
@@ -325,9 +326,9 @@ TEST(none_and_too_many_at_a_time) {
 static int borrow_in_vain(void *arg) {
     stage *s = ((actor *)arg)->arg;
     void *items[2];
-    thrum_time until = thrum_after_ms(2);
+    thrum_time until = soon();
     CHECK_EQ(thrum_pool_borrow_n_until(s->pool, items, 2, until), -ETIMEDOUT);
-    CHECK(thrum_now() >= until);
+    CHECK_PASSED(until);
     atomic_fetch_add(&s->late, 1);
     return 0;
 }
@@ -351,7 +352,7 @@ static int borrow_and_be_cancelled(void *arg) {
     stage *s = arg;
     void *items[2];
     CHECK_EQ(thrum_pool_borrow_n(s->pool, items, 2), -ECANCELED);
-    CHECK_EQ(thrum_pool_borrow_n_until(s->pool, items, 2, thrum_after_s(1000)), -ECANCELED);
+    CHECK_EQ(thrum_pool_borrow_n_until(s->pool, items, 2, far_off()), -ECANCELED);
     atomic_fetch_add(&s->cancelled, 1);
     return 0;
 }
@@ -364,7 +365,7 @@ TEST(a_cancelled_borrower_has_nothing) {
     for (int i = 0; i < N; i++)
         rig_go(&s->r, borrow_and_be_cancelled, s);
     SPIN_UNTIL(POOL_WAITING(s->pool) == N);
-    CHECK_EQ(thrum_sched_stop_until(s->r.sched, thrum_now()), -ETIMEDOUT);
+    CHECK_EQ(thrum_sched_stop_until(s->r.sched, past()), -ETIMEDOUT);
     SPIN_UNTIL(atomic_load(&s->cancelled) == N);
     give_back(s, o);
     void *items[2];
