@@ -5,6 +5,7 @@
 /* POSIX: setrlimit */
 #include "support/files.h"
 #include "support/io.h"
+#include "support/times.h"
 
 #include <sys/resource.h>
 
@@ -18,7 +19,7 @@ TEST(none_stay_behind_a_set) {
     for (int i = 0; i < 2; i++)
         CHECK_EQ(th_os_pollset_open(&sets[i]), 0);
     for (int i = 0; i < 2; i++)
-        CHECK_EQ(th_os_pollset_wait(&sets[i], &event, 1, th_os_now() + 1000), 0);
+        CHECK_EQ(th_os_pollset_wait(&sets[i], &event, 1, soon()), 0);
     for (int i = 0; i < 2; i++)
         th_os_pollset_close(&sets[i]);
     CHECK_EQ(fds_open(), before);
@@ -35,7 +36,7 @@ TEST(a_wait_needs_none) {
     const int before = fds_open();
     while ((taken[n] = dup(1)) >= 0)
         n++;
-    CHECK_EQ(th_os_pollset_wait(&set, &event, 1, th_os_now() + 1000), 0);
+    CHECK_EQ(th_os_pollset_wait(&set, &event, 1, soon()), 0);
     CHECK_EQ(th_os_pollset_open(&other), -EMFILE);
     close(taken[--n]); /* less than a set needs, wherever it needs more than one */
     if (th_os_pollset_open(&other) == 0)
