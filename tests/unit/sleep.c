@@ -16,7 +16,7 @@ static void sleep_to(thrum_time until) {
 }
 
 /* Sleeps for a time, which may be none. */
-static void sleep_for(int64_t ns) {
+static void sleep_span(int64_t ns) {
     const thrum_time until = thrum_after(ns);
     CHECK_EQ(thrum_sleep(ns), 0);
     CHECK_PASSED(until);
@@ -24,7 +24,7 @@ static void sleep_for(int64_t ns) {
 
 static int sleep_some(void *arg) {
     sleep_to(soon());
-    sleep_for(1000000);
+    sleep_span(1000000);
     atomic_fetch_add((atomic_int *)arg, 1);
     return 0;
 }
@@ -58,9 +58,9 @@ static int sleep_in_the_past(void *arg) {
     sleep_to(0);
     sleep_to(-1);
     sleep_to(INT64_MIN);
-    sleep_for(0);
-    sleep_for(-5);
-    sleep_for(INT64_MIN);
+    sleep_span(0);
+    sleep_span(-5);
+    sleep_span(INT64_MIN);
     return 0;
 }
 
