@@ -24,8 +24,9 @@ endif()
 
 # `fuzz_test(name size options...)`: fixed seeds
 function(fuzz_test name size)
-  add_test(NAME fuzz/${name} COMMAND thrum-fuzz --limit 100 ${ARGN})
+  math(EXPR own "100 * ${THRUM_TIMEOUT_FACTOR}")
   math(EXPR limit "120 * ${THRUM_TIMEOUT_FACTOR}")
+  add_test(NAME fuzz/${name} COMMAND thrum-fuzz --limit ${own} ${ARGN})
   set_tests_properties(fuzz/${name} PROPERTIES LABELS "fuzz;${size}" TIMEOUT ${limit})
 endfunction()
 
