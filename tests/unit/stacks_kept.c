@@ -7,6 +7,7 @@
 #include "core/state/handle.h"
 #include "core/state/worker.h"
 #include "support/support.h"
+#include "support/times.h"
 
 #define CROWD 300
 #define KEPT ((size_t)16 << 10)
@@ -360,7 +361,7 @@ TEST(a_bound_thread_that_sleeps_keeps_nothing) {
     thrum_sem_init(&sem, 0);
     unsigned count;
     do { /* it looks as far as it gets until its deadline, and is not late for it */
-        CHECK_EQ(thrum_sem_wait_until(&sem, thrum_after_us(1000)), -ETIMEDOUT);
+        CHECK_EQ(thrum_sem_wait_until(&sem, soon()), -ETIMEDOUT);
     } while (deep_in_store(&r, &count) != 0 || count > TH_FIBER_CACHE_STORED);
     wait_until_seen(&r);
     CHECK_EQ(thrum_sched_unbind(), 0);
