@@ -4,13 +4,14 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 */
 #include "support/streams.h"
+#include "support/times.h"
 
 /* All that came is taken without waiting, as by a caller that a select has told of it. */
 static int64_t take_all(pair *p, int *lines) {
     char line[64];
     const void *at;
     const size_t before = thrum_stream_buffered(&p->stream);
-    int64_t n = thrum_stream_peek_until(&p->stream, before + 1, &at, thrum_after_s(10));
+    int64_t n = thrum_stream_peek_until(&p->stream, before + 1, &at, far_off());
     if (n >= 0 || n == -ETIMEDOUT) {
         while ((n = thrum_stream_read_line_until(&p->stream, line, sizeof line, 0)) >= 0) {
             ++*lines;

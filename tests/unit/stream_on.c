@@ -5,6 +5,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/streams.h"
+#include "support/times.h"
 
 /* A task for a stream, and what its last run was told. */
 typedef struct job {
@@ -72,13 +73,13 @@ TEST(buffered_bytes_post_it_at_once) {
     buffer(&p, 4);
     job_init(&j, &p.stream);
     for (int i = 0; i < 30; i++) {
-        j.deadline = i % 3 == 0 ? THRUM_FOREVER : thrum_after_s(i % 3 == 1 ? 1000 : -1);
+        j.deadline = i % 3 == 0 ? THRUM_FOREVER : i % 3 == 1 ? far_off() : past();
         CHECK_EQ(list(&j), 0);
         SPIN_UNTIL(atomic_load(&j.runs) == i + 1);
         CHECK(j.cause == THRUM_CAUSE_WOKEN && !j.expired);
     }
     CHECK_EQ(thrum_stream_read(&p.stream, rest, sizeof rest), 3);
-    j.deadline = thrum_after_ms(1); /* now there is nothing */
+    j.deadline = soon(); /* now there is nothing */
     CHECK_EQ(list(&j), 0);
     SPIN_UNTIL(atomic_load(&j.runs) == 31);
     CHECK(j.cause == THRUM_CAUSE_EXPIRED && j.expired);
