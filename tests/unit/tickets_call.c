@@ -4,6 +4,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/actors.h"
+#include "support/times.h"
 
 enum { MANY = 1000 };
 
@@ -183,7 +184,7 @@ TEST(past_its_deadline_stop_has_it_run_before_its_turn) {
         call *c = &s->calls[i];
         CHECK_EQ(thrum_ticket_on_call_with(&c->ticket, s->r.sched, have_turn, c), 0);
     }
-    int code = thrum_sched_stop_until(s->r.sched, thrum_now());
+    int code = thrum_sched_stop_until(s->r.sched, past());
     CHECK_EQ(code, -ETIMEDOUT);
     rig_stop(&s->r);
     CHECK_EQ(atomic_load(&s->began), N - 1);
@@ -214,7 +215,7 @@ TEST(a_call_that_comes_too_late_changes_nothing) {
     pthread_t thread;
     rig_go(&s->r, hold, &door);
     CHECK_EQ(thrum_sched_wait_idle(s->r.sched, THRUM_FOREVER), 0);
-    CHECK_EQ(thrum_sched_stop_until(s->r.sched, thrum_now()), -ETIMEDOUT);
+    CHECK_EQ(thrum_sched_stop_until(s->r.sched, past()), -ETIMEDOUT);
     CHECK_EQ(pthread_create(&thread, NULL, call_late, s), 0);
     CHECK_EQ(pthread_join(thread, NULL), 0);
     CHECK_EQ(s->calls[1].said, -ESHUTDOWN);
