@@ -5,8 +5,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 4 8 */
 #include "support/support.h"
-
-#define FAR (thrum_after_s(100000))
+#include "support/times.h"
 
 typedef struct seen {
     thrum_task task;
@@ -57,11 +56,11 @@ TEST(posted_expired_woken_signaled_cancelled) {
     CHECK_EQ(thrum_task_post_wait(r.sched, &s.task), 0);
     thrum_task_wakeup(&s.task);
     check_seen(&r, &s, THRUM_CAUSE_WOKEN, false);
-    CHECK_EQ(thrum_task_post_until(r.sched, &s.task, FAR), 0);
+    CHECK_EQ(thrum_task_post_until(r.sched, &s.task, far_off()), 0);
     thrum_task_signal(&s.task);
     check_seen(&r, &s, THRUM_CAUSE_SIGNALED, false);
     CHECK(s.signaled);
-    CHECK_EQ(thrum_task_post_until(r.sched, &s.task, FAR), 0);
+    CHECK_EQ(thrum_task_post_until(r.sched, &s.task, far_off()), 0);
     CHECK_EQ(thrum_task_cancel(&s.task), 0);
     check_seen(&r, &s, THRUM_CAUSE_CANCELLED, false);
     CHECK_EQ(thrum_task_post(r.sched, &s.task), 0);
@@ -93,13 +92,13 @@ TEST(a_wakeup_before_the_post_does_not_change_expired) {
     CHECK_EQ(thrum_task_post(r.sched, &s.task), 0);
     check_seen(&r, &s, THRUM_CAUSE_POSTED, true);
     thrum_task_wakeup(&s.task);
-    CHECK_EQ(thrum_task_post_until(r.sched, &s.task, thrum_now()), 0);
+    CHECK_EQ(thrum_task_post_until(r.sched, &s.task, past()), 0);
     check_seen(&r, &s, THRUM_CAUSE_EXPIRED, true);
     thrum_task_wakeup(&s.task);
     CHECK_EQ(thrum_task_post_until(r.sched, &s.task, INT64_MIN), 0);
     check_seen(&r, &s, THRUM_CAUSE_EXPIRED, true);
     thrum_task_wakeup(&s.task);
-    CHECK_EQ(thrum_task_post_until(r.sched, &s.task, FAR), 0);
+    CHECK_EQ(thrum_task_post_until(r.sched, &s.task, far_off()), 0);
     check_seen(&r, &s, THRUM_CAUSE_WOKEN, false);
     thrum_task_wakeup(&s.task);
     CHECK_EQ(thrum_task_post_wait(r.sched, &s.task), 0);

@@ -5,8 +5,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 4 8 */
 #include "support/support.h"
-
-#define FAR (thrum_after_s(100000))
+#include "support/times.h"
 
 typedef struct probe {
     thrum_task task;
@@ -42,7 +41,7 @@ static void yields(thrum_task *self, void *arg) {
     if (p->plain % 4 == 0) {
         thrum_yield();
     } else if (p->plain % 64 == 1) {
-        CHECK_EQ(thrum_sleep(20000), 0);
+        nap();
     }
     leave(p);
 }
@@ -174,10 +173,10 @@ TEST(a_deadline_set_while_a_run_is_on_holds) {
     CHECK_EQ(thrum_task_post_until(r.sched, &p.task, 1), 0);
     held_end(&r, &p, THRUM_CAUSE_EXPIRED);
     held_begin(&r, &p);
-    const thrum_time until = thrum_after_ms(5);
+    const thrum_time until = soon();
     CHECK_EQ(thrum_task_post_until(r.sched, &p.task, until), 0);
     held_end(&r, &p, THRUM_CAUSE_EXPIRED);
-    CHECK(thrum_now() >= until);
+    CHECK_PASSED(until);
     rig_stop(&r);
 }
 
@@ -190,7 +189,7 @@ TEST(wakeups_signals_and_cancels_find_the_next_run) {
         for (int what = 0; what < 3; what++) {
             held_begin(&r, &p);
             if (late) {
-                CHECK_EQ(thrum_task_post_until(r.sched, &p.task, late == 2 ? 0 : FAR), 0);
+                CHECK_EQ(thrum_task_post_until(r.sched, &p.task, late == 2 ? 0 : far_off()), 0);
             } else {
                 CHECK_EQ(thrum_task_cancel(&p.task), -EBUSY); /* not posted: no effect */
                 CHECK_EQ(thrum_task_post_wait(r.sched, &p.task), 0);
@@ -227,7 +226,7 @@ TEST(one_that_waits_is_woken_and_expires_like_any) {
     thrum_task_wakeup(&p.task);
     rig_wait_done(&r);
     CHECK_EQ(p.cause, THRUM_CAUSE_WOKEN);
-    CHECK_EQ(thrum_task_post_until(r.sched, &p.task, FAR), 0);
+    CHECK_EQ(thrum_task_post_until(r.sched, &p.task, far_off()), 0);
     CHECK_EQ(thrum_task_cancel(&p.task), 0);
     rig_wait_done(&r);
     CHECK_EQ(p.cause, THRUM_CAUSE_CANCELLED);

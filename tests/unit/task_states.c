@@ -5,8 +5,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 4 */
 #include "support/support.h"
-
-#define FAR (thrum_after_s(100000))
+#include "support/times.h"
 
 /* The state that the task is in when something comes. */
 typedef enum {
@@ -102,7 +101,7 @@ static void bring_to(probe *p, state s) {
         result = thrum_task_post_wait(p->sched, task);
         break;
     case WAITING_FAR:
-        result = thrum_task_post_until(p->sched, task, FAR);
+        result = thrum_task_post_until(p->sched, task, far_off());
         break;
     default:
         result = thrum_task_post(p->sched, task);
@@ -250,7 +249,7 @@ static void send_to_itself(thrum_task *self, void *arg) {
         send(self, o->event, -EBUSY);
         CHECK_EQ(thrum_task_is_signaled(self), o->event >= SIGNAL && o->event <= BOTH);
         if (o->event != CANCEL) {
-            CHECK_EQ(thrum_task_post_until(o->sched, self, FAR), 0);
+            CHECK_EQ(thrum_task_post_until(o->sched, self, far_off()), 0);
         }
         return;
     }

@@ -5,8 +5,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/support.h"
-
-#define FAR (thrum_after_s(1000))
+#include "support/times.h"
 
 /* ---- from its own body ---- */
 
@@ -42,7 +41,7 @@ static void step(thrum_task *self, void *arg) {
         break;
     case 3:
         thrum_task_signal(self);
-        CHECK_EQ(thrum_task_post_until(next, self, FAR), 0);
+        CHECK_EQ(thrum_task_post_until(next, self, far_off()), 0);
         break;
     default:
         CHECK(thrum_task_receive_signal(self));
@@ -52,9 +51,9 @@ static void step(thrum_task *self, void *arg) {
         thrum_task_set_body(self, step_last, s);
     }
     if (n % 3 == 0) { /* it blocks after it has posted itself */
-        CHECK_EQ(thrum_sem_wait_until(&s->block, thrum_after_us(300)), -ETIMEDOUT);
+        CHECK_EQ(thrum_sem_wait_until(&s->block, soon()), -ETIMEDOUT);
     } else if (n % 3 == 1) {
-        CHECK_EQ(thrum_sleep(100000), 0);
+        nap();
     }
     CHECK_EQ(atomic_fetch_sub(&s->inside, 1), 1);
 }
@@ -99,7 +98,7 @@ static void free_self(thrum_task *self, void *arg) {
     CHECK(&b->task == self);
     memset(b, 0xee, sizeof *b);
     free(b);
-    CHECK_EQ(thrum_sleep(100000), 0); /* it may block when its task is gone */
+    nap(); /* it may block when its task is gone */
     atomic_fetch_add(freed, 1);
 }
 
