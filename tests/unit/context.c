@@ -481,10 +481,7 @@ static void gdb_target(void) {
     gdb_break();
 }
 
-/*
- * gdb's commands: a walk in the fiber, then one of the suspended fiber from its saved stack
- * pointer.
- */
+/* gdb's commands: a walk in the fiber, then one in the suspended fiber, from its saved sp. */
 #if defined(TH_CONTEXT_X86_64)
 #define GDB_TO_SUSPENDED                                                                           \
     "-ex 'set $new=*gdb_suspended' -ex 'set $rsp=$new.sp' -ex 'set $rbp=$new.bp' "                 \
@@ -533,10 +530,9 @@ TEST(gdb_walks_a_fiber) {
     program[n] = '\0';
     snprintf(command, sizeof command,
              "CONTEXT_UNDER_GDB=1 gdb -nx -batch -ex 'set breakpoint pending on' "
-             "-ex 'handle SIGSTOP SIGCONT nostop noprint nopass' -ex 'break gdb_break' -ex run -ex "
-             "'echo @running\\n' -ex bt -ex continue "
-             "-ex 'echo @suspended\\n' %s -ex bt -ex 'echo @end\\n' -ex kill "
-             "--args '%s' gdb_walks_a_fiber </dev/null 2>&1",
+             "-ex 'handle SIGSTOP SIGCONT nostop noprint nopass' -ex 'break gdb_break' -ex run "
+             "-ex 'echo @running\\n' -ex bt -ex continue -ex 'echo @suspended\\n' %s -ex bt "
+             "-ex 'echo @end\\n' -ex kill --args '%s' gdb_walks_a_fiber </dev/null 2>&1",
              GDB_TO_SUSPENDED, program);
     static char text[65536];
     FILE *gdb = popen(command, "r");
