@@ -7,6 +7,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/actors.h"
+#include "support/times.h"
 
 enum { WAITERS = 8 };
 
@@ -48,9 +49,7 @@ static void stage_end(stage *s) {
 static int on_event(void *arg) {
     stage *s = ((actor *)arg)->arg;
     bool timed = ((actor *)arg)->index % 4 == 1;
-    CHECK_EQ(timed ? thrum_event_wait_until(&s->event, thrum_after_s(1000))
-                   : thrum_event_wait(&s->event),
-             0);
+    CHECK_EQ(timed ? thrum_event_wait_until(&s->event, far_off()) : thrum_event_wait(&s->event), 0);
     atomic_fetch_add(&s->woken, 1);
     return 0;
 }
@@ -58,8 +57,7 @@ static int on_event(void *arg) {
 static int on_sem(void *arg) {
     stage *s = ((actor *)arg)->arg;
     bool timed = ((actor *)arg)->index % 4 == 1;
-    CHECK_EQ(timed ? thrum_sem_wait_until(&s->sem, thrum_after_s(1000)) : thrum_sem_wait(&s->sem),
-             0);
+    CHECK_EQ(timed ? thrum_sem_wait_until(&s->sem, far_off()) : thrum_sem_wait(&s->sem), 0);
     atomic_fetch_add(&s->woken, 1);
     return 0;
 }
@@ -68,7 +66,7 @@ static int on_cond(void *arg) {
     stage *s = ((actor *)arg)->arg;
     bool timed = ((actor *)arg)->index % 4 == 1;
     thrum_mutex_lock(&s->mutex);
-    CHECK_EQ(timed ? thrum_cond_wait_until(&s->cond, &s->mutex, thrum_after_s(1000))
+    CHECK_EQ(timed ? thrum_cond_wait_until(&s->cond, &s->mutex, far_off())
                    : thrum_cond_wait(&s->cond, &s->mutex),
              0);
     thrum_mutex_unlock(&s->mutex);
