@@ -3,21 +3,34 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/support.h"
+#include "support/times.h"
 
 #include <sys/mman.h>
 
-/* Runs fn(arg) in a child and returns waitpid's status; fn may return. */
-static int status_of_child(void (*fn)(void *), void *arg) {
-    int status = 0;
+/* In the child, one that hangs ends with a status of its own. */
+static pid_t fork_now(void) {
     const pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
-        alarm(30); /* a child that hangs ends with a status of its own */
+        alarm(WATCHDOG_SECONDS * WATCHDOG_FACTOR);
+    }
+    return child;
+}
+
+static int status_of(pid_t child) {
+    int status = 0;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    return status;
+}
+
+/* Runs fn(arg) in a child and returns waitpid's status; fn may return. */
+static int status_of_child(void (*fn)(void *), void *arg) {
+    const pid_t child = fork_now();
+    if (child == 0) {
         fn(arg);
         _exit(0);
     }
-    CHECK_EQ(waitpid(child, &status, 0), child);
-    return status;
+    return status_of(child);
 }
 
 /* ---- nothing of the parent's runs ---- */
@@ -56,7 +69,7 @@ static void waits_in_all_ways(void *arg) {
     for (int i = 0; i < 200; i++) {
         thrum_yield();
     }
-    CHECK_EQ(thrum_sleep(1000000), -ESHUTDOWN);
+    CHECK_EQ(sleep_until_cancelled(), -ESHUTDOWN);
     CHECK_EQ(thrum_event_wait(&event), -ESHUTDOWN);
 }
 
@@ -104,10 +117,12 @@ typedef struct things {
     thrum_handle *other;
     thrum_key key;
     thrum_sched *sched;
+    atomic_bool holds;
 } things;
 
 static int hold_on(void *arg) {
     things *t = arg;
+    atomic_store(&t->holds, true);
     return thrum_sem_wait(&t->let_go);
 }
 
@@ -130,6 +145,7 @@ static void begin_things(things *t) {
     CHECK_EQ(thrum_chan_create(&t->chan, sizeof(int), 0), 0);
     CHECK_EQ(thrum_spawn(&t->other, hold_all, t), 0);
     CHECK_EQ(thrum_sem_wait(&t->sem), 0);
+    YIELD_UNTIL(atomic_load(&t->holds));
     CHECK_EQ(thrum_sched_current() == t->sched, true);
     thrum_mutex_lock(&t->own);
 }
@@ -145,7 +161,7 @@ static void end_things(things *t) {
 
 static void child_waits(void *arg) {
     things *t = arg;
-    const thrum_time later = thrum_after(60000000000);
+    const thrum_time later = far_off();
     thrum_event event = THRUM_EVENT_INIT(THRUM_EVENT_MANUAL, false);
     thrum_ticket first;
     thrum_ticket second;
@@ -176,7 +192,7 @@ static void child_waits(void *arg) {
     CHECK_EQ(thrum_chan_recv_until(t->chan, &value, later), -ESHUTDOWN);
     CHECK_EQ(thrum_join(t->other, NULL), -ESHUTDOWN);
     CHECK_EQ(thrum_join_until(t->other, NULL, later), -ESHUTDOWN);
-    CHECK_EQ(thrum_sleep(1000000000), -ESHUTDOWN);
+    CHECK_EQ(sleep_until_cancelled(), -ESHUTDOWN);
     CHECK_EQ(thrum_sched_wait_idle(t->sched, THRUM_FOREVER), -ESHUTDOWN);
     CHECK_EQ(thrum_sched_wait_done(t->sched, THRUM_FOREVER), -ESHUTDOWN);
     CHECK_EQ(thrum_sched_stop(t->sched), -ESHUTDOWN);
@@ -315,14 +331,11 @@ TEST(starting_fails_in_the_child) {
 
 /* Returns in the child, which its status shows, and in the parent. */
 static int fork_and_return(void *arg) {
-    int status = 0;
-    const pid_t child = fork();
-    CHECK(child >= 0);
+    const pid_t child = fork_now();
     if (child == 0) {
-        alarm(30);
         return 7;
     }
-    CHECK_EQ(waitpid(child, &status, 0), child);
+    const int status = status_of(child);
     CHECK(WIFEXITED(status));
     CHECK_EQ(WEXITSTATUS(status), *(int *)arg);
     return 0;
@@ -370,16 +383,12 @@ TEST(a_body_that_returns_ends_the_child) {
 
 static void returns_from_task(thrum_task *self, void *arg) {
     forking *f = arg;
-    int status = 0;
     (void)self;
-    const pid_t child = fork();
-    CHECK(child >= 0);
+    const pid_t child = fork_now();
     if (child == 0) {
-        alarm(30);
         return;
     }
-    CHECK_EQ(waitpid(child, &status, 0), child);
-    CHECK_EQ(status, 0);
+    CHECK_EQ(status_of(child), 0);
     thrum_sem_post(&f->done);
 }
 
@@ -405,15 +414,11 @@ typedef struct graph {
 
 static int forking_node(void *arg) {
     graph *g = arg;
-    int status = 0;
-    const pid_t child = fork();
-    CHECK(child >= 0);
+    const pid_t child = fork_now();
     if (child == 0) {
-        alarm(30);
         return 0;
     }
-    CHECK_EQ(waitpid(child, &status, 0), child);
-    CHECK_EQ(status, 0);
+    CHECK_EQ(status_of(child), 0);
     atomic_fetch_add(g->ran, 1);
     return 0;
 }
@@ -450,8 +455,7 @@ static void joins(void *arg) {
 static int forks_then_joins(void *arg) {
     thrum_fork first;
     thrum_fork second;
-    int n = 0;
-    int m = 0;
+    int n = 0, m = 0;
     (void)arg;
     thrum_fork_start(&first, adds, &n);
     thrum_fork_start(&second, adds, &m);
@@ -476,16 +480,13 @@ static int seven(void *arg) {
 }
 
 static int forks_to_start(void *arg) {
-    int status = 0;
     (void)arg;
-    const pid_t child = fork();
-    CHECK(child >= 0);
+    const pid_t child = fork_now();
     if (child == 0) {
         rig r;
         thrum_handle *handle;
         thrum_waitgroup group = THRUM_WAITGROUP_INIT(0);
         int result = 0;
-        alarm(30);
         rig_begin(&r, 0);
         const thrum_attr attr = rig_attr(&r);
         thrum_waitgroup_add(&group, 1);
@@ -493,7 +494,7 @@ static int forks_to_start(void *arg) {
         CHECK_EQ(thrum_waitgroup_wait(&group), 0); /* it may wait again */
         CHECK_EQ(thrum_join(handle, &result), 0);
         CHECK_EQ(result, 7);
-        CHECK_EQ(thrum_sleep(1000), 0);
+        nap();
         CHECK_EQ(thrum_sched_bind(r.sched), 0);
         thrum_waitgroup_add(&group, 1);
         CHECK_EQ(thrum_go(seven, &group), 0);
@@ -503,7 +504,7 @@ static int forks_to_start(void *arg) {
         rig_check_freed(&r);
         return 3; /* its body is the parent's, and ends the process */
     }
-    CHECK_EQ(waitpid(child, &status, 0), child);
+    const int status = status_of(child);
     CHECK(WIFEXITED(status));
     CHECK_EQ(WEXITSTATUS(status), 3);
     return 0;
@@ -526,10 +527,10 @@ static void plain_child(void *arg) {
     thrum_task_init(&task, never_task, NULL);
     CHECK_EQ(thrum_task_post(t->sched, &task), -ESHUTDOWN);
     CHECK_EQ(thrum_join(t->other, NULL), -ESHUTDOWN);
-    CHECK_EQ(thrum_join_until(t->other, NULL, thrum_after(60000000000)), -ESHUTDOWN);
+    CHECK_EQ(thrum_join_until(t->other, NULL, far_off()), -ESHUTDOWN);
     CHECK_EQ(thrum_cancel(t->other), 0); /* nothing is told */
     CHECK_EQ(thrum_go(never, NULL), -ESRCH);
-    CHECK_EQ(thrum_sleep(1000), 0); /* it is a plain thread, as before */
+    nap(); /* it is a plain thread, as before */
     thrum_sem_post(&t->let_go);
 }
 

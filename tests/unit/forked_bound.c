@@ -5,6 +5,7 @@
 /* POSIX: fork */
 /* matrix: bound */
 #include "support/bound.h"
+#include "support/times.h"
 
 #include <sys/mman.h>
 #include <thrum/net.h>
@@ -20,7 +21,8 @@ static int status_of(pid_t child) {
 static pid_t fork_now(void) {
     const pid_t child = fork();
     if (child == 0) {
-        alarm(30); /* a child that hangs ends with a status of its own */
+        /* A child that hangs ends with a status of its own. */
+        alarm(WATCHDOG_SECONDS * WATCHDOG_FACTOR);
     }
     return child;
 }
@@ -55,7 +57,7 @@ TEST(a_bound_thread_is_plain_in_the_child) {
     const pid_t child = fork_now();
     if (child == 0) {
         CHECK_EQ(thrum_event_wait(&event), -ESHUTDOWN);
-        CHECK_EQ(thrum_sleep(1000000000), -ESHUTDOWN);
+        CHECK_EQ(sleep_until_cancelled(), -ESHUTDOWN);
         CHECK_EQ(thrum_sched_wait_done(r.sched, THRUM_FOREVER), -ESHUTDOWN);
         CHECK(thrum_sched_current() == NULL);
         CHECK_EQ(thrum_go(add_one, t), -ESHUTDOWN);

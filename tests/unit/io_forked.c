@@ -5,6 +5,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/io.h"
+#include "support/times.h"
 
 #include <sys/stat.h>
 
@@ -24,7 +25,7 @@ static int status_of_child(void (*fn)(void *), void *arg) {
     const pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
-        alarm(30);
+        alarm(WATCHDOG_SECONDS * WATCHDOG_FACTOR);
         fn(arg);
         _exit(0);
     }
@@ -78,7 +79,7 @@ static int reads_in_fiber(void *arg) {
 
 static int writes_in_fiber(void *arg) {
     scene *s = arg;
-    CHECK_EQ(thrum_sleep(1000000), 0);
+    nap();
     put(s->other.fds[1], "d");
     return 0;
 }
@@ -112,7 +113,7 @@ static void scene_open(scene *s, end_kind k) {
     atomic_store(&s->got, 0);
     ends_open(&s->e, k);
     ends_open_half(&s->other, UNIX);
-    CHECK_EQ(thrum_read_until(s->other.io[0], &byte, 1, thrum_after_us(10)), -ETIMEDOUT);
+    CHECK_EQ(thrum_read_until(s->other.io[0], &byte, 1, soon()), -ETIMEDOUT);
     for (int i = 0; i < 3; i++) {
         rig_go(&s->r, reads_one, s);
     }
@@ -165,7 +166,7 @@ static void waits_in_child(void *arg) {
     scene *s = arg;
     char byte;
     thrum_io io = adopted(s->other.fds[0]);
-    CHECK_EQ(thrum_read_until(io, &byte, 1, thrum_after_ms(1)) < 0, true);
+    CHECK_EQ(thrum_read_until(io, &byte, 1, soon()) < 0, true);
     CHECK_EQ(thrum_io_close(io), 0);
 }
 
@@ -253,7 +254,7 @@ static int opens_and_closes(void *arg) {
     while (!atomic_load(&b->out)) {
         ends e;
         ends_open(&e, UNIX);
-        CHECK_EQ(thrum_read_until(e.io[0], &byte, 1, thrum_after_us(20)), -ETIMEDOUT);
+        CHECK_EQ(thrum_read_until(e.io[0], &byte, 1, soon()), -ETIMEDOUT);
         CHECK_EQ(thrum_write(e.io[1], &byte, 1), 1);
         CHECK_EQ(thrum_read(e.io[0], &byte, 1), 1);
         ends_close(&e);
