@@ -4,6 +4,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/actors.h"
+#include "support/times.h"
 
 /* ---- the caller or another makes the call ---- */
 
@@ -279,7 +280,7 @@ static int lock_and_fork(void *arg) {
     thrum_yield();
     thrum_fork_start(&second, lock_and_fork, &next);
     if (depth % 3 == 0)
-        CHECK_EQ(thrum_sleep(1000), 0);
+        nap();
     CHECK_EQ(thrum_fork_join(&second), 0);
     CHECK_EQ(thrum_fork_join(&first), 0);
     return 0;
@@ -356,7 +357,7 @@ TEST(a_pinned_task_forks_and_stays) {
 
 static int sleeps_long(void *arg) {
     atomic_fetch_add((atomic_int *)arg, 1);
-    const int code = thrum_sleep(3600ll * 1000000000);
+    const int code = sleep_until_cancelled();
     atomic_fetch_add((atomic_int *)arg, 1);
     return code;
 }
