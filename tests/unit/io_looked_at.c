@@ -7,6 +7,7 @@
 #include "core/ready/poll.h"
 #include "support/held.h"
 #include "support/io.h"
+#include "support/times.h"
 
 typedef struct scene {
     rig r;
@@ -40,6 +41,13 @@ static int begins_both(void *arg) {
     return reads_one(s);
 }
 
+/* Lets time pass, on a plain thread. Nothing depends on how much. */
+static void naps(int n) {
+    while (n-- > 0) {
+        nap();
+    }
+}
+
 TEST(others_look_when_a_worker_computes) {
     /* Its set has a descriptor that becomes ready; the others were asleep for long or for short. */
     scene s = {.got = 0};
@@ -53,13 +61,13 @@ TEST(others_look_when_a_worker_computes) {
         ends_open_half(&s.e, UNIX);
         CHECK_EQ(thrum_sched_wait_idle(s.r.sched, THRUM_FOREVER), 0);
         if (i % 3 != 0) {
-            usleep(i % 3 == 1 ? 5000 : 500); /* in which the night begins, or does not */
+            naps(i % 3 == 1 ? 40 : 4); /* in which the long sleep begins, or does not */
         }
         rig_go(&s.r, begins_both, &s);
         SPIN_UNTIL(atomic_load(&s.computes));
         SPIN_UNTIL(io_awaits(s.e.io[0], THRUM_IO_READ));
         if (i % 2 == 0) {
-            usleep(3000);
+            naps(25);
         }
         put(s.e.fds[1], "x");
         SPIN_UNTIL(atomic_load(&s.got) == 1);
