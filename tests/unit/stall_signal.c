@@ -143,6 +143,7 @@ TEST(it_is_given_back_by_the_last) {
 /* Asks the worker's thread, which answers that it is on another stack. */
 static void ask(const rig *r) {
     static th_os_answer answer;
+    const int number = signal_of(r);
     const th_worker *worker = &r->sched->workers[0];
     const uint64_t tick = 1;
     const th_os_question question = {
@@ -152,7 +153,7 @@ static void ask(const rig *r) {
         .xtick = &tick,
         .tick = 1,
     };
-    CHECK_EQ(th_os_probe(r->sched->stalls.signal, &question, TH_FOREVER, &answer), -ESRCH);
+    CHECK_EQ(th_os_probe(number, &question, TH_FOREVER, &answer), -ESRCH);
 }
 
 TEST(a_read_is_not_interrupted) {

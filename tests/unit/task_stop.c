@@ -348,7 +348,7 @@ static int wait_in_a_way(sleepers *s, int way) {
     case 4:
         return thrum_join_until(s->never, NULL, far_off());
     default:
-        return thrum_sleep_until(far_off());
+        return sleep_until_cancelled();
     }
 }
 
@@ -431,7 +431,7 @@ TEST(stop_until_cancels_timed_waits) {
 static int wait_anew(void *arg) {
     sleeper *one = arg;
     while (one->rounds-- > 0) {
-        one->cancelled += thrum_sleep_until(far_off()) == -ECANCELED;
+        one->cancelled += sleep_until_cancelled() == -ECANCELED;
         thrum_yield();
     }
     return 0;
