@@ -1,9 +1,23 @@
 /*
  * policy_even.c: fibers that yield in turn are served evenly, on every variant of the queues.
  */
+/* wrap: th_os_ticks */
 #include "support/support.h"
 
 #define FIBERS_MAX 2000
+
+/*
+ * With one worker its clock of ticks stands: then the queues alone decide whose turn it is. Where
+ * runs are long the inject queue comes first after some time, whatever came in between.
+ */
+static atomic_bool ticks_stand;
+
+uint64_t __real_th_os_ticks(void);
+uint64_t __wrap_th_os_ticks(void);
+
+uint64_t __wrap_th_os_ticks(void) {
+    return atomic_load(&ticks_stand) ? 1 : __real_th_os_ticks();
+}
 
 typedef struct race {
     int fibers;
@@ -89,6 +103,7 @@ static void run_race(const thrum_config *config, int fibers, int steps) {
     thrum_event_init(&r->gate, THRUM_EVENT_MANUAL, false);
     thrum_waitgroup_init(&r->waiting, (unsigned)fibers);
     thrum_waitgroup_init(&r->running, (unsigned)fibers);
+    atomic_store(&ticks_stand, r->alone);
     rig_start(&g);
     CHECK_EQ(rig_run(&g, race_main, r), 0);
     rig_stop(&g);
