@@ -5,6 +5,7 @@
 /* matrix: policy workers */
 /* matrix: quick 1 2 8 */
 #include "support/files.h"
+#include "support/times.h"
 
 #define RW (THRUM_FILE_READ | THRUM_FILE_WRITE)
 #define NEW (RW | THRUM_FILE_CREATE | THRUM_FILE_EXCLUSIVE)
@@ -186,7 +187,7 @@ static int lock_body(void *arg) {
     CHECK_EQ(thrum_file_try_lock(two, THRUM_FILE_WRITE), 0);
     CHECK_EQ(thrum_file_try_lock(two, THRUM_FILE_WRITE), 0); /* it is its own */
     CHECK_EQ(thrum_file_try_lock(one, THRUM_FILE_READ), -EBUSY);
-    CHECK_EQ(thrum_file_lock(one, THRUM_FILE_READ, thrum_after_ms(5)), -ETIMEDOUT);
+    CHECK_EQ(thrum_file_lock(one, THRUM_FILE_READ, soon()), -ETIMEDOUT);
     CHECK_EQ(thrum_file_pwrite(one, "text", 4, 0, THRUM_FOREVER), 4); /* nobody is kept from it */
     CHECK_EQ(thrum_file_pread(one, text, 4, 0, THRUM_FOREVER), 4);
     CHECK_EQ(thrum_file_try_lock(two, THRUM_FILE_READ), 0);

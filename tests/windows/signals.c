@@ -2,6 +2,7 @@
  * signals.c: a console's events and what is raised, as signals that tasks wait for.
  */
 #include "support/support.h"
+#include "support/times.h"
 
 #include <signal.h>
 #include <thrum/signal.h>
@@ -19,7 +20,7 @@ static int raise_body(void *arg) {
         CHECK_EQ(raise(SIGTERM), 0);
         CHECK_EQ(thrum_signal_wait(numbers, 1, THRUM_FOREVER), SIGTERM);
     }
-    CHECK_EQ(thrum_signal_wait(numbers, 1, thrum_after_ms(20)), -ETIMEDOUT);
+    CHECK_EQ(thrum_signal_wait(numbers, 1, soon()), -ETIMEDOUT);
     CHECK_EQ(thrum_signal_release(SIGTERM), 0);
     return 0;
 }
@@ -33,7 +34,7 @@ TEST(what_is_raised_is_waited_for) {
 TEST(a_signal_that_lingers_is_let_pass) {
     /* Nobody waits for it any more, but for a time it does not end the program, however often. */
     CHECK_EQ(thrum_signal_catch(SIGTERM), 0);
-    CHECK_EQ(th_signal_release_lingering(SIGTERM, thrum_after_s(60)), 0);
+    CHECK_EQ(th_signal_release_lingering(SIGTERM, far_off()), 0);
     for (int i = 0; i < 3; i++) {
         CHECK_EQ(raise(SIGTERM), 0);
     }
