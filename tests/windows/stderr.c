@@ -90,7 +90,7 @@ static void aborts(void *arg) {
     CHECK(th_os_stderr_waits(0));
     th_os_stderr(last_line, strlen(last_line));
     signal(SIGABRT, on_abort);
-    stopped_at = th_os_now(); /* else it would give up after a second */
+    stopped_at = __real_th_os_now(); /* else it would give up after a second */
     CHECK(CreateThread(NULL, 0, makes_room, NULL, 0, NULL) != NULL);
     th_os_abort();
 }
