@@ -171,7 +171,7 @@ TEST(a_program_that_a_signal_ends_before_it_is_executed) {
         at += snprintf(at, 17, "/no/such/%06u:", i);
     strcpy(at, "/bin:/usr/bin");
     CHECK_EQ(setenv("PATH", path, 1), 0);
-    CHECK_EQ(setpgid(0, 0), 0);
+    CHECK(getpgrp() == getpid() || setpgid(0, 0) == 0); /* a session's leader has its own already */
     signal(SIGTERM, on_term);
     ways(early_body);
 }
