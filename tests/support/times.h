@@ -30,7 +30,11 @@ CHECK_UNUSED static thrum_time far_off(void) {
 }
 
 /* Checks that a deadline has passed: no wait may report -ETIMEDOUT earlier. */
-#define CHECK_PASSED(deadline) CHECK(thrum_now() >= (deadline))
+#define CHECK_PASSED(deadline)                                                                     \
+    do {                                                                                           \
+        const thrum_time deadline_ = (deadline);                                                   \
+        CHECK(thrum_now() >= deadline_);                                                           \
+    } while (0)
 
 /* Spins until a deadline has passed. */
 CHECK_UNUSED static void await_passed(thrum_time deadline) {
