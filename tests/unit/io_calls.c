@@ -150,7 +150,7 @@ TEST(a_release_gives_back_what_was_taken_over) {
 
 /* ---- bytes ---- */
 
-static int moves_bytes(void *arg) {
+static int moves_all_bytes(void *arg) {
     char text[64];
     (void)arg;
     for (end_kind k = 0; k < BYTES; k++) {
@@ -175,7 +175,7 @@ static int moves_bytes(void *arg) {
 
 TEST(what_is_written_is_read) {
     /* It is, on sockets, pipes and terminals, in one piece and in several. */
-    in_both(moves_bytes, NULL);
+    in_both(moves_all_bytes, NULL);
 }
 
 static int moves_parts(void *arg) {
