@@ -83,7 +83,7 @@ static void check_rescue_by_pollers(thrum_hint hint) {
     for (unsigned i = 1; i < thrum_sched_parallelism(r.sched); i++) {
         rig_go(&r, poll_on, NULL);
     }
-    const int rounds = SCALED(thrum_sched_parallelism(r.sched) > 8 ? 20 : 200);
+    const int rounds = SCALED(thrum_sched_parallelism(r.sched) > 2 ? 40 : 200);
     for (int i = 0; i < rounds; i++) {
         long_task l = {.r = &r, .hint = hint};
         CHECK_EQ(rig_run(&r, post_and_spin, &l), 0);
