@@ -38,7 +38,7 @@ static int room_terminals[1024];
  * Whether a thread of the system's is still to take bytes from the terminal to its other end, which
  * holds 4,095: that makes room behind our back.
  */
-CHECK_UNUSED static bool moves_bytes(int fd) {
+CHECK_UNUSED static bool room_moves_bytes(int fd) {
     int there = 0;
     return fd < 1024 && room_terminals[fd] && isatty(fd) &&
            ioctl(room_terminals[fd], FIONREAD, &there) == 0 && there < 4095;
@@ -57,7 +57,7 @@ CHECK_UNUSED static bool makes_room(int fd) {
         sched_yield();
         return true;
     }
-    for (int i = 0; i < 100 && moves_bytes(fd); i++) {
+    for (int i = 0; i < 100 && room_moves_bytes(fd); i++) {
         if (poll(&p, 1, 10) > 0)
             return true;
     }
