@@ -95,8 +95,10 @@ def of_the_program(folder, program):
     if not allowed:
         print("perf may not sample here: only the text was looked at")
         return
-    subprocess.run(record + [program, trace], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    script = subprocess.run(["perf", "script", "-i", data], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
+    script = b""
+    while b" crunch+" not in script:  # perf loses samples while it is held up itself
+        subprocess.run(record + [program, trace], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        script = subprocess.run(["perf", "script", "-i", data], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
     told = run("--trace", trace, text=script.decode("utf-8", "replace"))
     lines = [line.split() for line in told.split("\n") if line]
     crunches = {line[1]: int(line[2]) for line in lines if line[0] == "crunch"}

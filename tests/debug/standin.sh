@@ -35,7 +35,7 @@ gdb)
     gdb -batch -nx -ex run --args /bin/true >"$work/log" 2>&1 || true
     grep -q 'exited normally' "$work/log" || { echo "gdb may not run programs here"; exit 77; }
     for test in $tests; do
-        gdb -batch -nx -ex run --args "$program" "$test" >"$work/log" 2>&1 || true
+        gdb -batch -nx -ex 'handle SIGSTOP SIGCONT nostop noprint nopass' -ex run --args "$program" "$test" >"$work/log" 2>&1 || true
         grep -q 'exited normally' "$work/log" || { cat "$work/log"; exit 1; }
     done
     ;;

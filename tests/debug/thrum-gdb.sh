@@ -16,6 +16,8 @@ work=$(mktemp -d)
 stub=
 trap '[ -z "$stub" ] || kill "$stub" 2>/dev/null || true; rm -rf "$work"' EXIT
 export DEBUGINFOD_URLS=
+# Somebody who stops and continues processes stops none that gdb runs: it would be told as a stop of the program's.
+held="-ex 'handle SIGSTOP SIGCONT nostop noprint nopass'"
 log=$work/log
 cd "$work"
 
@@ -115,7 +117,7 @@ in_a_fiber() { # what follows `thrum bt N` and `thrum fiber N` of a reader, in t
 }
 
 gdb_on() { # WORDS, quoted for eval, on one line or several: gdb, its output in the log
-    eval "gdb -batch -nx -ex 'set pagination off' -ex 'set width 0' $(echo "$1" | tr '\n' ' ')" >"$log" 2>&1 || true
+    eval "gdb -batch -nx -ex 'set pagination off' -ex 'set width 0' $held $(echo "$1" | tr '\n' ' ')" >"$log" 2>&1 || true
 }
 
 same_registers() { # all that is printed twice is the same

@@ -18,13 +18,19 @@ fail() {
 }
 certificates "$work" || { echo "openssl makes no certificates" >&2; exit 1; }
 
-# begin FILE: waits for the line in it that tells the port, which becomes $port.
+# port_in FILE: the port at the end of the first whole line that has one.
+port_in() {
+    [ ! -f "$1" ] || while IFS= read -r line; do
+        case $line in *:[0-9]*) echo "${line##*:}" && break ;; esac
+    done <"$1"
+}
+
+# begin FILE PROCESS: waits until the server has written its port into the new file; it becomes $port.
 begin() {
-    until grep -q '[:.][0-9][0-9]*$' "$1" 2>/dev/null; do
+    until port=$(port_in "$1") && [ -n "$port" ]; do
         kill -0 $2 2>/dev/null || { fail "no server: $1"; exit 1; }
         sleep 0.01
     done
-    port=$(sed -n 's/.*[:.]\([0-9][0-9]*\)$/\1/p' "$1" | head -1)
 }
 
 "$1" serve tcp:127.0.0.1:0 "$work/own.pem" "$work/own.key" >"$work/server.out" 2>"$work/server.err" &
@@ -88,6 +94,7 @@ server=
 
 # OpenSSL's server, which sends each line back, reversed.
 for version in -tls1_2 -tls1_3; do
+    rm -f "$work/s_server.out"
     openssl s_server $version -rev -accept 127.0.0.1:0 -cert "$work/own.pem" -key "$work/own.key" \
         >"$work/s_server.out" 2>"$work/s_server.err" </dev/null &
     other=$!

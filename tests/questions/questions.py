@@ -143,7 +143,9 @@ def crashes(work):
     if not gdb:
         raise Missing("gdb")
     command = "gdb -batch -iex 'add-auto-load-safe-path .' -ex run -ex 'bt 2' -ex 'thrum fibers' ./crashes"
-    arguments = [gdb, "-nx", *shlex.split(command)[1:]]
+    # Somebody who stops and continues processes would be told as a stop of the program's.
+    held = ["-iex", "handle SIGSTOP SIGCONT nostop noprint nopass"]
+    arguments = [gdb, "-nx", *held, *shlex.split(command)[1:]]
     done = subprocess.run(arguments, cwd=work, env=clean(), capture_output=True, text=True)
     keep = r"^#|fiber \d|^\(More|received signal"
     return lines + [f"$ {command}"] + [line for line in done.stdout.splitlines() if re.search(keep, line)]
