@@ -116,3 +116,58 @@ TEST(a_writer_that_gives_up_lets_the_readers_behind_it_in) {
     }
     rig_stop(&r);
 }
+
+/* ---- a waiter that is woken too late ---- */
+
+typedef struct late {
+    thrum_mutex mutex;
+    thrum_time deadline;
+    atomic_int ended;
+} late;
+
+static int lock_late(void *arg) {
+    late *l = arg;
+    int code = thrum_mutex_lock_until(&l->mutex, l->deadline);
+    CHECK(code == 0 || code == -ETIMEDOUT);
+    if (code == 0) {
+        thrum_mutex_unlock(&l->mutex);
+    }
+    atomic_fetch_add(&l->ended, 1);
+    return 0;
+}
+
+static int lock_and_unlock(void *arg) {
+    late *l = arg;
+    thrum_mutex_lock(&l->mutex);
+    thrum_mutex_unlock(&l->mutex);
+    atomic_fetch_add(&l->ended, 1);
+    return 0;
+}
+
+/* It is woken, but the mutex is taken again until its deadline has passed. */
+static int pass_it_by(void *arg) {
+    late *l = arg;
+    thrum_mutex_lock(&l->mutex);
+    l->deadline = soon();
+    CHECK_EQ(thrum_go(lock_late, l), 0);
+    YIELD_UNTIL(MUTEX_WAITING(&l->mutex) == 1 || atomic_load(&l->ended) == 1);
+    thrum_mutex_unlock(&l->mutex);
+    if (thrum_mutex_try_lock(&l->mutex) == 0) { /* else it waited so long that it is the owner */
+        await_passed(l->deadline);
+        YIELD_UNTIL(atomic_load(&l->ended) == 1);
+        CHECK_EQ(thrum_go(lock_and_unlock, l), 0);
+        YIELD_UNTIL(MUTEX_WAITING(&l->mutex) == 1);
+        thrum_mutex_unlock(&l->mutex);
+        YIELD_UNTIL(atomic_load(&l->ended) == 2);
+    }
+    return 0;
+}
+
+TEST(a_woken_waiter_that_is_late_leaves_the_mutex_to_the_next) {
+    /* One worker, so that it is passed by before it runs. */
+    for (int i = 0; i < 20; i++) {
+        late l = {.mutex = THRUM_MUTEX_INIT};
+        rig_do(1, pass_it_by, &l);
+        CHECK_EQ(thrum_mutex_destroy(&l.mutex), 0);
+    }
+}
