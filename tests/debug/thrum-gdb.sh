@@ -45,7 +45,7 @@ need_gdb() {
     esac
     gdb -batch -nx -ex 'python import gdb.unwinder' >"$log" 2>&1 && ! grep -q . "$log" ||
         { echo "no gdb with Python here"; exit 77; }
-    gdb -batch -nx -ex run --args /bin/true >"$log" 2>&1 || true
+    eval "gdb -batch -nx $held -ex run --args /bin/true" >"$log" 2>&1 || true
     grep -q 'exited normally' "$log" || { echo "gdb may not run programs here"; exit 77; }
 }
 

@@ -25,15 +25,8 @@ def program():
 class Chrome:
     def __init__(self, width=1400, height=900):
         self.folder = tempfile.TemporaryDirectory(prefix="thrum-chrome-", ignore_cleanup_errors=True)
-        self.driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.start()
         try:
-            for line in self.driver.stdout:
-                found = re.search(rb"started successfully on port (\d+)", line)
-                if found:
-                    break
-            else:
-                raise RuntimeError("chromedriver does not start")
-            self.base = f"http://127.0.0.1:{int(found.group(1))}"
             flags = [*FLAGS, f"--window-size={width},{height}", f"--user-data-dir={self.folder.name}"]
             options = {"binary": program(), "args": flags}
             # The test's own limit is the limit; without these a script may take 30 s.
@@ -46,6 +39,21 @@ class Chrome:
             self.driver.kill()
             self.driver.wait()
             raise
+
+    def start(self):
+        """Starts the driver; again, where somebody else has got the port that it has chosen."""
+        while True:
+            self.driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            told = b""
+            for line in self.driver.stdout:
+                told += line
+                found = re.search(rb"started successfully on port (\d+)", line)
+                if found:
+                    self.base = f"http://127.0.0.1:{int(found.group(1))}"
+                    return
+            self.driver.wait()
+            if b"port not available" not in told:
+                raise RuntimeError(f"chromedriver does not start: {told.decode(errors='replace')}")
 
     def __enter__(self):
         return self
