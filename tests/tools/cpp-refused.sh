@@ -1,36 +1,34 @@
 #!/bin/sh
 # What the C++ header refuses when it is compiled, each with a sentence that says what to write: cpp-refused.sh COMPILER
+# All that it takes is one file, and all that it refuses another, in which each line is a function of its own.
 set -eu
 cd "$(dirname "$0")/../.."
 compiler=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-compiled() {
-    cat >"$work/it.cpp"
-    "$compiler" -std=c++20 -Iinclude -fsyntax-only "$work/it.cpp" >"$work/said" 2>&1
+compiled() { # FILE
+    "$compiler" -std=c++20 -Iinclude -fsyntax-only "$1" >"$work/said" 2>&1
 }
-for_it() {
-    printf '%s\n' '#include <thrum/thrum.hpp>' 'thrum::co<int> made();' "thrum::co<> body(thrum::once &once) {" \
-        '    co_await thrum::hop();' "    $1;" '}' | compiled
-}
-status=0
-taken() {
-    for_it "$1" || { echo "not compiled: $1"; cat "$work/said"; status=1; }
-}
-refused() {
-    if for_it "$1"; then
-        echo "compiled: $1"
-        status=1
-    elif ! grep -q "$2" "$work/said"; then
-        echo "not by the words \"$2\": $1"
-        cat "$work/said"
-        status=1
-    fi
-}
-if ! printf '#include <coroutine>\n#ifndef __cpp_impl_coroutine\n#error\n#endif\n' | compiled; then
+printf '#include <coroutine>\n#ifndef __cpp_impl_coroutine\n#error\n#endif\n' >"$work/there.cpp"
+if ! compiled "$work/there.cpp"; then
     echo "no coroutines here"
     exit 77
 fi
+for file in taken refused; do
+    printf '#include <thrum/thrum.hpp>\nthrum::co<int> made();\n' >"$work/$file.cpp"
+done
+lines=2
+function_of() { # NUMBER WORDS: one line
+    echo "thrum::co<> body_$1(thrum::once &once) { (void)once; co_await thrum::hop(); $2; }"
+}
+taken() {
+    function_of "$(wc -l <"$work/taken.cpp")" "$1" >>"$work/taken.cpp"
+}
+refused() { # WORDS SENTENCE
+    lines=$((lines + 1))
+    function_of $lines "$1" >>"$work/refused.cpp"
+    printf '%s\t%s\t%s\n' $lines "$2" "$1" >>"$work/wanted"
+}
 taken 'co_await thrum::called(once, [] { return made(); })'
 taken 'co_await thrum::called(once, []() -> thrum::co<> { auto begun = thrum::spawn(made()); co_await std::move(begun); })'
 refused 'co_await thrum::called(once, [] { return thrum::spawn(made()); })' 'what a co_task ends with would be dropped'
@@ -45,4 +43,43 @@ for call in thrum::go '(void)thrum::spawn' 'co_await thrum::in_task' thrum::run 
 done
 refused 'thrum::fork forked([] { return made(); })' 'would not begin'
 refused 'thrum::serve(thrum::listener("[::]:1"), [](thrum::io) { return made(); })' 'would not begin'
-exit $status
+
+if ! compiled "$work/taken.cpp"; then
+    echo "not compiled: one of"
+    cat "$work/taken.cpp" "$work/said"
+    exit 1
+fi
+if compiled "$work/refused.cpp"; then
+    echo "all of these are compiled:"
+    cat "$work/refused.cpp"
+    exit 1
+fi
+# gcc says above an error from which line it comes, and clang below it.
+awk -F '\t' -v said="$work/said" -v file="$work/refused.cpp" '
+    { sentence[$1] = $2; words[$1] = $3 }
+    function line_of(text, place) {
+        split(substr(text, length(file) + 2), place, ":")
+        return place[1]
+    }
+    END {
+        while ((getline text < said) > 0) {
+            if (text ~ /: error: .*static.assert/) {
+                error = text
+                met[above] = met[above] error "\n"
+            } else if (index(text, file ":") == 1 && text ~ /required from here/) {
+                above = line_of(text)
+            } else if (index(text, file ":") == 1 && text ~ /note: in instantiation/) {
+                met[line_of(text)] = met[line_of(text)] error "\n"
+            }
+        }
+        for (n in sentence) {
+            if (!index(met[n], sentence[n])) {
+                printf "not refused by the words \"%s\": %s\n", sentence[n], words[n]
+                status = 1
+            }
+        }
+        exit status
+    }' "$work/wanted" || {
+    cat "$work/said"
+    exit 1
+}
