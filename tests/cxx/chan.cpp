@@ -2,7 +2,6 @@
  * chan.cpp: thrum::chan: values that move, close and select.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "check.h"
 
 #include <memory>

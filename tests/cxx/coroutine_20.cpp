@@ -3,7 +3,6 @@
  */
 /* compile: -O2 -g */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "coroutines.hpp"
 
 TEST(an_await_returns_what_only_moves) {

@@ -4,7 +4,6 @@
  */
 /* compile: -O2 -g */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "coroutines.hpp"
 
 namespace {

@@ -3,7 +3,6 @@
  * header does not say so.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "check.h"
 
 #include <stdlib.h>

@@ -2,7 +2,6 @@
  * datagrams.cpp: datagrams, addresses, and changes of files.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "check.h"
 
 #include <stdlib.h>

@@ -3,7 +3,6 @@
  * its frames, is its own across a wait, on whichever worker it goes on.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "check.h"
 
 #include <atomic>

@@ -2,7 +2,6 @@
  * face.cpp: thrum/thrum.hpp: results, exceptions and ownership of what C++ hands to tasks.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "check.h"
 
 #include <functional>

@@ -2,7 +2,6 @@
  * forks.cpp: what a thrum::fork keeps of its call until the join, wherever the call was made.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "check.h"
 
 #include <memory>

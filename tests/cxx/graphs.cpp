@@ -2,7 +2,6 @@
  * graphs.cpp: graphs of calls, values of each task's own, and poll sources.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "check.h"
 
 #include <memory>

@@ -2,7 +2,6 @@
  * io.cpp: descriptors that close themselves, and connections.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "check.h"
 
 #include <thrum/thrum.hpp>

@@ -2,7 +2,6 @@
  * plain_none.cpp: thrum.hpp in a program without exceptions and without RTTI.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "check.h"
 
 #include <sys/socket.h>

@@ -2,7 +2,6 @@
  * stop_20.cpp: a std::stop_token of C++20 cancels tasks and scopes.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "check.h"
 
 #include <atomic>

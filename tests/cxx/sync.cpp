@@ -2,7 +2,6 @@
  * sync.cpp: events, semaphores, waitgroups, barriers, onces and tickets in C++.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "check.h"
 
 #include <memory>

@@ -2,7 +2,6 @@
  * tls.cpp: connections over TLS (thrum/cpp/tls.hpp).
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "check.h"
 
 #include <openssl/evp.h>

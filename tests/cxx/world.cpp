@@ -2,7 +2,6 @@
  * world.cpp: streams, files, directories, processes and servers in C++.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/programs.hpp"
 
 #include <sys/socket.h>

@@ -3,7 +3,6 @@
  * and later everything works.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/support.h"
 
 #include "platform/faults.h"

@@ -2,7 +2,6 @@
  * barrier.c: a system that cannot order other threads' processors: all asymmetric fences are shut.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/printed.h"
 #include "support/support.h"
 #include "support/times.h"

@@ -6,7 +6,6 @@
  */
 /* POSIX: __wrap_clock_gettime */
 /* matrix: policy workers */
-/* matrix: quick 2 */
 /* link: -Wl,--wrap=clock_gettime,--wrap=gettimeofday,--wrap=time,--wrap=syscall */
 #include "support/everything.h"
 

@@ -3,7 +3,6 @@
  * graphs, bindings. A code comes back, nothing is lost or leaked, and later it works.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/support.h"
 #include "support/times.h"
 

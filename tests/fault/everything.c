@@ -5,7 +5,6 @@
  * works.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 /* link: -Wl,--wrap=th_os_futex_wait */
 /* limit: 200 */
 #define WATCHDOG_SECONDS 190

@@ -3,7 +3,6 @@
  * device: the code comes back, nothing is lost or stays open, and the next call works.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/files.h"
 #include "support/times.h"
 

@@ -3,7 +3,6 @@
  */
 /* POSIX: chmod, umask, symlink */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/files.h"
 
 static char path[64];

@@ -3,7 +3,6 @@
  * nothing is lost, nothing leaks, and afterwards everything works.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 /* limit: 200 */
 #define WATCHDOG_SECONDS 190
 #include "support/io.h"

@@ -3,7 +3,6 @@
  * on when there are stacks again.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/support.h"
 #include "support/times.h"
 

@@ -3,7 +3,6 @@
  * back, nothing stays open, and the next call works.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/nets.h"
 #include "support/times.h"
 

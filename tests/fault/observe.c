@@ -3,7 +3,6 @@
  * the one who looks behaves badly.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/observed.h"
 
 #include "platform/faults.h"

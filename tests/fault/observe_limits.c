@@ -4,7 +4,6 @@
  */
 /* POSIX: RLIMIT_NOFILE, /proc/self/task, fork, setresuid */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/observed.h"
 
 #include <dirent.h>

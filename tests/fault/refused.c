@@ -3,7 +3,6 @@
  * get it: an error, nothing changed, and the next call works.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/support.h"
 #include "support/times.h"
 

@@ -7,7 +7,6 @@
  */
 /* POSIX: sigaction */
 /* matrix: policy workers */
-/* matrix: quick 4 */
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>

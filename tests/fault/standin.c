@@ -3,7 +3,6 @@
  * processor time cannot be told.
  */
 /* matrix: policy workers */
-/* matrix: quick 2 */
 #include "support/held.h"
 
 #include "platform/faults.h"

@@ -3,7 +3,6 @@
  * back, nothing is lost, and the repeated call goes on.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/streams.h"
 
 #include "platform/faults.h"

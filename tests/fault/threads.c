@@ -2,7 +2,6 @@
  * threads.c: threads that cannot be started.
  */
 /* matrix: policy workers */
-/* matrix: quick 2 */
 #include "support/support.h"
 
 #include "platform/faults.h"

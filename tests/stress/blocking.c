@@ -2,7 +2,6 @@
  * blocking.c: storms of calls that block the thread.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #define WATCHDOG_SECONDS 110
 #include "support/support.h"
 

@@ -2,7 +2,6 @@
  * chan.c: random operations over channels, all at once, and one by one beside a model.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #define WATCHDOG_SECONDS 110
 #include "support/chans.h"
 #include "support/times.h"

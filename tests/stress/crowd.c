@@ -2,8 +2,6 @@
  * crowd.c: very many blocked fibers, each woken exactly once.
  */
 /* matrix: policy workers */
-/* matrix: quick 2 */
-/* plain: full */
 /* alone: */
 #define WATCHDOG_SECONDS 110
 #include "support/support.h"

@@ -2,7 +2,6 @@
  * destroy.c: a primitive on the heap is destroyed and freed as soon as the wait on it has returned.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #define WATCHDOG_SECONDS 110
 #include "support/support.h"
 

@@ -3,7 +3,6 @@
  * task that suspends, on more workers than cores.
  */
 /* matrix: policy workers */
-/* matrix: quick 2 8 */
 /* variants: */
 #define WATCHDOG_SECONDS 110
 #include "support/support.h"

@@ -3,7 +3,6 @@
  * never.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 /* variants: */
 #define WATCHDOG_SECONDS 110
 #include "support/support.h"

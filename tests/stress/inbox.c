@@ -2,7 +2,6 @@
  * inbox.c: pinned work from everywhere, while its worker sleeps, runs, steals or leaves.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #define WATCHDOG_SECONDS 110
 #include "support/support.h"
 

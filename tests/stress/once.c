@@ -2,7 +2,6 @@
  * once.c: every task runs exactly once, whichever thread posts it, in whichever way.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 /* variants: */
 #define WATCHDOG_SECONDS 110
 #include "support/support.h"

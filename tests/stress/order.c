@@ -2,7 +2,6 @@
  * order.c: work of one producer keeps its order within a queue.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #define WATCHDOG_SECONDS 110
 #include "support/support.h"
 

@@ -3,7 +3,6 @@
  * queues.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #define WATCHDOG_SECONDS 110
 #include "support/support.h"
 

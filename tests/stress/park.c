@@ -2,7 +2,6 @@
  * park.c: parking against submitting: a wake that is lost hangs the test.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 /* variants: */
 #define WATCHDOG_SECONDS 110
 #include "support/support.h"

@@ -2,7 +2,6 @@
  * pingpong.c: pairs and rings of fibers that wake each other, through each primitive.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 /* variants: */
 #define WATCHDOG_SECONDS 110
 #include "support/support.h"

@@ -3,8 +3,6 @@
  * deadlines that race with wakes, and the object destroyed right after.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
-/* plain: full */
 #define WATCHDOG_SECONDS 110
 #include "support/actors.h"
 

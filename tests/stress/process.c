@@ -2,8 +2,6 @@
  * process.c: thousands of short programs.
  */
 /* matrix: policy workers */
-/* matrix: quick 2 */
-/* plain: full */
 #define WATCHDOG_SECONDS 110
 #include "support/processes.h"
 #include "support/times.h"

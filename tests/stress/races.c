@@ -3,7 +3,6 @@
  * thousands of each; races_million.c has the rest.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #define WATCHDOG_SECONDS 110
 #include "support/races.h"
 

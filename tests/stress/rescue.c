@@ -5,7 +5,6 @@
  * sleep beside work that waits.
  */
 /* matrix: policy workers */
-/* matrix: quick 2 8 */
 /* variants: */
 #define WATCHDOG_SECONDS 110
 #include "support/support.h"

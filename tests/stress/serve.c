@@ -3,7 +3,6 @@
  * garbage; then its end in the middle of them.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #define WATCHDOG_SECONDS 110
 #include "support/served.h"
 

@@ -2,8 +2,6 @@
  * shutdown.c: stopping against spawning, starting and stopping under load.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
-/* plain: full */
 #define WATCHDOG_SECONDS 110
 #include "support/threads.h"
 

@@ -3,7 +3,6 @@
  * million in the queue of deadlines; a million with five signals each.
  */
 /* matrix: policy workers */
-/* matrix: quick 2 4 */
 /* alone: */
 #define WATCHDOG_SECONDS 110
 #include "support/support.h"

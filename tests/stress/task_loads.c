@@ -3,7 +3,6 @@
  * with exact counts, and no more memory at the end than at the beginning.
  */
 /* matrix: policy workers */
-/* matrix: quick 2 4 */
 /* alone: */
 #define WATCHDOG_SECONDS 110
 #include "support/support.h"

@@ -3,7 +3,6 @@
  * vanish, or send what is no TLS.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 4 */
 #include "support/tls.h"
 #include "support/times.h"
 

@@ -2,7 +2,6 @@
  * talk.c: bytes over TLS: both ways, of all sizes, at once, through what OpenSSL does in between.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 4 */
 #include "support/tls.h"
 #include "support/times.h"
 

@@ -3,7 +3,6 @@
  * next.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/tls.h"
 
 static world w;

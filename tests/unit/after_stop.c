@@ -4,7 +4,6 @@
  * so that a call that reads it takes it for a scheduler at rest, and one that writes is found.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/support.h"
 #include "support/times.h"
 

@@ -3,7 +3,6 @@
  * of tasks.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/awaits.h"
 #include "support/times.h"
 

@@ -3,7 +3,6 @@
  * semaphore, turns of tickets, objects of a pool, and what is done once.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/awaits.h"
 #include "support/times.h"
 

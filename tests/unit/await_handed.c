@@ -4,7 +4,6 @@
  * is cancelled, or its deadline comes. What is handed over is the wait's, or goes on to the next.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 /* wrap: thrum_task_post_until */
 #include "support/awaits.h"
 

@@ -4,7 +4,6 @@
  * Functions of the test lie in sections of their own, so that it knows where each begins and ends.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 4 */
 #define _GNU_SOURCE
 #include <semaphore.h>
 

@@ -2,7 +2,6 @@
  * blocking.c: thrum_blocking and its elastic pool.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/actors.h"
 
 #include <dirent.h>

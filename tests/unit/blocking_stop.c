@@ -2,7 +2,6 @@
  * blocking_stop.c: a blocking call acts for the task that waits for it, also once a stop has begun.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/support.h"
 #include "support/times.h"
 

@@ -2,7 +2,6 @@
  * cancel.c: cancelling single tasks: each of its waits ends, and nothing else does.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/support.h"
 #include "support/times.h"
 

@@ -2,7 +2,6 @@
  * chan.c: channels, by fibers and by plain threads.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/chans.h"
 #include "support/times.h"
 

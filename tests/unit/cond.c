@@ -2,7 +2,6 @@
  * cond.c: the condition variable, by fibers and by plain threads.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/actors.h"
 
 typedef struct stage {

@@ -2,7 +2,6 @@
  * dag.c: graphs: built once, run again and again.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/actors.h"
 
 static int nothing(void *arg) {

@@ -2,7 +2,6 @@
  * dag_runs.c: runs of a graph with an argument, and several runs of one graph at a time.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/actors.h"
 
 static thrum_dag *new_dag(void) {

@@ -2,7 +2,6 @@
  * deadlines.c: deadlines beside other work: their order, when they are met, what they wake.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 4 */
 /* wrap: th_os_now */
 #include "support/support.h"
 

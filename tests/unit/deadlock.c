@@ -2,7 +2,6 @@
  * deadlock.c: the report when all fibers that are left wait (config: on_deadlock, deadlock).
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 4 */
 #include "support/reports.h"
 #include "support/times.h"
 

@@ -3,7 +3,6 @@
  * tasks run, as a chain, in reports and in dumps.
  */
 /* matrix: policy workers */
-/* matrix: quick 0 1 2 8 */
 #include "support/dumped.h"
 #include "support/json.h"
 #include "support/support.h"

@@ -3,7 +3,6 @@
  * they are looked at.
  */
 /* matrix: policy workers */
-/* matrix: quick 0 1 2 8 */
 #include "support/dumped.h"
 #include "support/support.h"
 #include "support/times.h"

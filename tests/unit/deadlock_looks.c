@@ -3,7 +3,6 @@
  * (core/inspect/DEADLOCK.md, "The second look"). The other tests of deadlocks have no such thread.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 4 */
 /* wrap: th_deadlock_look */
 #include "core/inspect/deadlock.h"
 #include "platform/platform.h"

@@ -3,7 +3,6 @@
  * own code.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 4 */
 #include "support/reports.h"
 #include "support/times.h"
 

@@ -2,7 +2,6 @@
  * deadlock_unread.c: a report of a deadlock that nobody reads holds nothing up.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 /* wrap: th_os_stderr_waits */
 #include "platform/platform.h"
 #include "support/reports.h"

@@ -3,7 +3,6 @@
  * inherit what it has to keep to, and are cancelled with it.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/actors.h"
 #include "support/times.h"
 

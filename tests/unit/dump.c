@@ -2,7 +2,6 @@
  * dump.c: thrum_dump: every fiber, and what it waits for, while the scheduler goes on.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 4 */
 #include "support/dumped.h"
 #include "support/times.h"
 

@@ -2,7 +2,6 @@
  * dump_groups.c: dumps of many fibers: those that do the same are told together, as text and JSON.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 4 */
 #include "support/dumped.h"
 #include "support/json.h"
 #include "support/support.h"

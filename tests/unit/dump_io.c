@@ -2,7 +2,6 @@
  * dump_io.c: what dumps say of tasks and threads that wait for the world outside.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 /* wrap: getaddrinfo freeaddrinfo */
 #include "support/io.h"
 #include "support/printed.h"

@@ -3,7 +3,6 @@
  * them.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/io.h"
 #include "support/printed.h"
 

@@ -2,7 +2,6 @@
  * dump_serve.c: what dumps say of a server and its connections: their tasks have names.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/printed.h"
 #include "support/served.h"
 

@@ -2,7 +2,6 @@
  * dump_signal.c: a dump to stderr when a signal comes: `dump_signal`, THRUM_DUMP.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/asked.h"
 #include "support/times.h"
 #include "support/unread.h"

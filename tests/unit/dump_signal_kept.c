@@ -3,7 +3,6 @@
  * it, sets later, or waits for; and what is there after the last stop.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/asked.h"
 
 #include "platform/faults.h"

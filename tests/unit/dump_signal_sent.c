@@ -4,7 +4,6 @@
  */
 /* POSIX: sigset_t, RLIMIT_NOFILE, SIGPIPE, fork */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/asked.h"
 #include "support/times.h"
 

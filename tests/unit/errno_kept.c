@@ -2,7 +2,6 @@
  * errno_kept.c: errno belongs to the task: it is kept across a wait, also to another thread.
  */
 /* matrix: policy workers */
-/* matrix: quick 2 */
 #include "support/support.h"
 
 /* The compiler may remember errno's address across a wait: every access goes through a call. */

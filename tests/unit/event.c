@@ -2,7 +2,6 @@
  * event.c: manual and auto events, by fibers and by plain threads.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/actors.h"
 
 TEST(manual_stays_signaled_until_cleared) {

@@ -3,7 +3,6 @@
  * threads.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/files.h"
 #include "support/times.h"
 

@@ -2,7 +2,6 @@
  * file_adopt.c: files that the program has opened itself.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/files.h"
 #include "support/times.h"
 

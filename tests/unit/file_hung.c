@@ -4,7 +4,6 @@
  */
 /* POSIX: /dev/fuse */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/hung_files.h"
 #include "support/times.h"
 

@@ -4,7 +4,6 @@
  */
 /* POSIX: th_os_ring_open */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/files.h"
 #include "support/times.h"
 

@@ -2,7 +2,6 @@
  * file_steps.c: reads that go in several steps (src/file/bytes.c).
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/files.h"
 
 #define NEW (THRUM_FILE_READ | THRUM_FILE_WRITE | THRUM_FILE_CREATE | THRUM_FILE_EXCLUSIVE)

@@ -4,7 +4,6 @@
  */
 /* POSIX: wrap: pread, fork */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 /* wrap: pread pwrite fcntl syscall readdir */
 #include "support/files.h"
 #include "support/times.h"

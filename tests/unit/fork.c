@@ -2,7 +2,6 @@
  * fork.c: fork and join in the caller's frame, whichever thread makes the call.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/actors.h"
 #include "support/times.h"
 

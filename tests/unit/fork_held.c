@@ -2,7 +2,6 @@
  * fork_held.c: forks of a task that does not come back to them.
  */
 /* matrix: policy workers */
-/* matrix: quick 2 8 */
 #include "support/support.h"
 
 #include "core/state/worker.h"

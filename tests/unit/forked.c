@@ -1,7 +1,6 @@
 /* forked.c: a process that a task forks: the child has one thread and no worker. */
 /* POSIX: fork */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/support.h"
 #include "support/times.h"
 

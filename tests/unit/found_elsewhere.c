@@ -5,7 +5,6 @@
  * each primitive and with the pool.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/actors.h"
 #include "support/times.h"
 

@@ -2,7 +2,6 @@
  * gauges.c: what the metrics say of the present: what is queued, alive, waited for.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include <semaphore.h>
 
 #include "support/support.h"

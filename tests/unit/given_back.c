@@ -2,7 +2,6 @@
  * given_back.c: the memory of a burst goes back to the system while workers are awake.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include <fcntl.h>
 
 #include "core/state/handle.h"

@@ -2,7 +2,6 @@
  * idle.c: thrum_sched_wait_idle and thrum_sched_wait_done.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/support.h"
 #include "support/times.h"
 

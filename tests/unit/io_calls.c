@@ -3,7 +3,6 @@
  * in fibers and in plain threads.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/io.h"
 #include "support/times.h"
 

@@ -2,7 +2,6 @@
  * io_close.c: descriptors that are closed under those who use them.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/io.h"
 #include "support/times.h"
 

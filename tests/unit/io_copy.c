@@ -3,7 +3,6 @@
  * cancel or a close; no byte is lost, or the caller is told.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/io.h"
 #include "support/times.h"
 

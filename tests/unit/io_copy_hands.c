@@ -4,7 +4,6 @@
  */
 /* POSIX: TH_OS_FAULT_SPLICE, FIONREAD */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/io.h"
 #include "support/times.h"
 

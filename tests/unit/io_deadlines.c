@@ -3,7 +3,6 @@
  * cancelled.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/io.h"
 #include "support/times.h"
 

@@ -3,7 +3,6 @@
  * errors that stay; and events that tell nothing.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/io.h"
 #include "support/times.h"
 

@@ -3,7 +3,6 @@
  */
 /* POSIX: fork */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/io.h"
 #include "support/times.h"
 

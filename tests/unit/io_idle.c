@@ -2,7 +2,6 @@
  * io_idle.c: very many descriptors for which fibers wait: nothing happens until one is ready.
  */
 /* matrix: policy workers */
-/* matrix: quick 2 */
 /* alone: */
 #include "support/io.h"
 

@@ -2,7 +2,6 @@
  * io_looked_at.c: workers that are in a long run while their sets have descriptors: others look.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #define _GNU_SOURCE
 #include "core/ready/poll.h"
 #include "support/held.h"

@@ -2,7 +2,6 @@
  * io_many.c: several callers at one descriptor: their order, whole writes, and that none is lost.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/io.h"
 #include "support/times.h"
 

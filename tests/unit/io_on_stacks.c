@@ -4,7 +4,6 @@
  * it race with what the fiber writes at the same place when it goes on.
  */
 /* matrix: policy workers */
-/* matrix: quick 8 */
 #include "support/io.h"
 
 enum { PAIRS = 16, ROUNDS = 300, DEEP = 4096 };

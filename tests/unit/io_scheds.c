@@ -3,7 +3,6 @@
  * that compute, two schedulers at one descriptor.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/io.h"
 #include "support/reports.h"
 #include "support/times.h"

@@ -4,7 +4,6 @@
  * io_shared_ends.c.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/io.h"
 #include "support/ios.h"
 #include "support/shared.h"

@@ -4,7 +4,6 @@
  */
 /* POSIX: termios, SIGPIPE */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/support.h"
 
 #include <fcntl.h>

@@ -2,7 +2,6 @@
  * key.c: values of a task's own, thrum_key_*.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/support.h"
 
 static thrum_key keys[THRUM_KEYS_MAX];

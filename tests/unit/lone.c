@@ -7,7 +7,6 @@
  * anything took.
  */
 /* matrix: policy workers */
-/* matrix: quick 2 4 8 */
 #include "core/state/parkword.h"
 #include "core/state/worker.h"
 #include "platform/faults.h"

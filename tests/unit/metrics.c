@@ -2,7 +2,6 @@
  * metrics.c: what the workers count, read and printed.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/printed.h"
 #include "support/support.h"
 

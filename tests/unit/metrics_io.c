@@ -2,7 +2,6 @@
  * metrics_io.c: what is counted of descriptors, where the test knows how often it happened.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/io.h"
 
 #include "support/held.h"

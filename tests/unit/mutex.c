@@ -2,7 +2,6 @@
  * mutex.c: the mutex, by fibers and by plain threads.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "core/state/self_id.h"
 #include "support/actors.h"
 #include "support/times.h"

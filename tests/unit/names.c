@@ -2,7 +2,6 @@
  * names.c: thrum_name and thrum_set_name.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 */
 #include "support/support.h"
 
 static const char digits[] = "0123456789012345678901234567890123456789";

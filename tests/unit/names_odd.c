@@ -3,7 +3,6 @@
  * that are cut: whatever the library prints of them is text, on one line.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/printed.h"
 #include "support/support.h"
 

@@ -2,7 +2,6 @@
  * net.c: listening, accepting, dialing; addresses as text.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/nets.h"
 
 #include <sys/stat.h>

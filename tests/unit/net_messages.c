@@ -2,7 +2,6 @@
  * net_messages.c: datagrams, alone and many at a call; descriptors that are passed.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/nets.h"
 #include "support/times.h"
 

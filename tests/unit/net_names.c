@@ -3,7 +3,6 @@
  * say is said here.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 /* wrap: getaddrinfo freeaddrinfo */
 #include "support/nets.h"
 #include "support/times.h"

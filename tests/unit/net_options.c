@@ -2,7 +2,6 @@
  * net_options.c: options of sockets.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/nets.h"
 
 TEST(the_time_of_an_idle_connection_is_set_and_read) {

@@ -2,7 +2,6 @@
  * net_waits.c: deadlines, cancels and closes of accepts and dials; many of them at once.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/nets.h"
 
 #include "io/record.h"

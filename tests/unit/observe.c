@@ -2,7 +2,6 @@
  * observe.c: looking at a process from outside: `observe`, THRUM_OBSERVE.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/observed.h"
 
 #include "platform/faults.h"

@@ -3,7 +3,6 @@
  * the longest waits.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/observed.h"
 #include "support/times.h"
 

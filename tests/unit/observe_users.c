@@ -4,7 +4,6 @@
  */
 /* POSIX: setuid, chmod, fork */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/observed.h"
 
 TEST(only_its_user_may_use_it) {

@@ -2,7 +2,6 @@
  * outside.c: waits for an event that something outside brings about (thrum_event_wait_outside).
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/printed.h"
 #include "support/reports.h"
 #include "support/times.h"

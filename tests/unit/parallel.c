@@ -2,7 +2,6 @@
  * parallel.c: invoke and parallel_for.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/actors.h"
 
 /* ---- invoke ---- */

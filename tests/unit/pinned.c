@@ -2,7 +2,6 @@
  * pinned.c: tasks and fibers that stay on one worker, and the pin-all mode.
  */
 /* matrix: policy workers */
-/* matrix: quick 2 */
 #include "support/support.h"
 #include "support/times.h"
 

@@ -2,7 +2,6 @@
  * pool.c: the pool of objects, by fibers and by plain threads.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/pools.h"
 #include "support/times.h"
 

@@ -2,7 +2,6 @@
  * pool_fails.c: the pool of objects where something goes wrong: hooks, memory, callers.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/pools.h"
 
 /* ---- what fails ---- */

@@ -2,7 +2,6 @@
  * process.c: programs are started, waited for and ended.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/processes.h"
 #include "support/times.h"
 

@@ -4,7 +4,6 @@
  */
 /* POSIX: SIGCHLD, fork */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/processes.h"
 #include "support/times.h"
 

@@ -4,7 +4,6 @@
  */
 /* POSIX: sigset_t, RLIMIT_NOFILE, /proc/self/fd */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/processes.h"
 
 /* ---- signals ---- */

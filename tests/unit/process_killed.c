@@ -4,7 +4,6 @@
  */
 /* POSIX: seccomp, SIGCONT */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/processes.h"
 #include "support/times.h"
 

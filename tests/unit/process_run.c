@@ -2,7 +2,6 @@
  * process_run.c: programs with all that they read and write, in one call.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/processes.h"
 
 static int whole_body(void *arg) {

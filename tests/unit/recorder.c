@@ -4,7 +4,6 @@
  * is read strictly (support/traces.h).
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/asked.h"
 #include "support/recorded.h"
 #include "support/times.h"

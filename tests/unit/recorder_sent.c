@@ -4,7 +4,6 @@
  */
 /* POSIX: symlink, mkfifo, SIGPIPE, vfork */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #define _GNU_SOURCE
 #include "support/asked.h"
 #include "support/recorded.h"

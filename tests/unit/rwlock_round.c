@@ -2,7 +2,6 @@
  * rwlock_round.c: readers that a writer has let in past another one, and those that join them.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 /* wrap: th_os_now */
 #include <thrum/await.h>
 

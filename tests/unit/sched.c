@@ -3,7 +3,6 @@
  * side.
  */
 /* matrix: policy workers */
-/* matrix: quick 2 */
 #include "support/support.h"
 #include "support/threads.h"
 

@@ -2,7 +2,6 @@
  * scope.c: tasks that are waited for and cancelled together.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/support.h"
 #include "support/times.h"
 

@@ -2,7 +2,6 @@
  * scope_late.c: deadlines of scopes that no worker is free to see, or that had passed before.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/support.h"
 #include "support/times.h"
 

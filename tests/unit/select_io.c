@@ -3,7 +3,6 @@
  * returned, nothing else is taken; from fibers, bound and plain threads.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/io.h"
 #include "support/times.h"
 

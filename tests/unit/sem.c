@@ -2,7 +2,6 @@
  * sem.c: the semaphore, by fibers and by plain threads.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/actors.h"
 
 TEST(units_are_taken_without_waiting) {

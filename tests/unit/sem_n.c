@@ -2,7 +2,6 @@
  * sem_n.c: the semaphore, several units at once: all or none, first come, first served.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/actors.h"
 #include "support/times.h"
 

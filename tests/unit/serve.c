@@ -2,7 +2,6 @@
  * serve.c: a server: its connections, their number, what it refuses, and what is refused it.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/served.h"
 #include "support/times.h"
 

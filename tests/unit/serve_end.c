@@ -2,7 +2,6 @@
  * serve_end.c: what ends a server, and how its connections end with it.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 /* wrap: th_os_now */
 #include "support/served.h"
 #include "support/stopped_clock.h"

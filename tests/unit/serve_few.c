@@ -2,7 +2,6 @@
  * serve_few.c: servers where no more descriptors are to be had.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/served.h"
 
 #include "platform/faults.h"

@@ -2,7 +2,6 @@
  * signal.c: waits for signals of the process. The main thread takes them: a rig's have all blocked.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/actors.h"
 #include "support/times.h"
 

@@ -2,7 +2,6 @@
  * sleep.c: sleeping, on fibers and on plain threads.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 /* wrap: th_os_now */
 #include "support/support.h"
 

@@ -2,7 +2,6 @@
  * source.c: poll sources (thrum/poll.h): what is asked, when, and what a scheduler waits for.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "core/state/worker.h"
 #include "support/actors.h"
 #include "support/times.h"

@@ -2,7 +2,6 @@
  * spawn.c: go, spawn, join and detach in every order, their results, and handles given up twice.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/support.h"
 
 static int echo(void *arg) {

@@ -3,7 +3,6 @@
  * sizes, hints.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/support.h"
 
 /* ---- errors ---- */

@@ -2,7 +2,6 @@
  * spawn_external.c: task objects of external threads, which each keep some for themselves.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "core/ready/external.h"
 #include "core/state/external_state.h"
 #include "core/state/worker.h"

@@ -2,7 +2,6 @@
  * stacks_kept.c: what becomes of the pages of stacks that are kept for reuse.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "core/fiber/stack.h"
 #include "core/state/handle.h"
 #include "core/state/worker.h"

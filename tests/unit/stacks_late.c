@@ -2,7 +2,6 @@
  * stacks_late.c: a worker that gives stacks back before it sleeps sees its deadlines meanwhile.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 */
 /* wrap: th_os_discard */
 #include "core/state/worker.h"
 #include "platform/platform.h"

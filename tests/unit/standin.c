@@ -6,7 +6,6 @@
  * is queued while they all do: if no spare stands in, nothing ever ends that.
  */
 /* matrix: policy workers */
-/* matrix: quick 2 8 */
 #include "core/fiber/stack.h"
 #include "support/held.h"
 #include "support/times.h"

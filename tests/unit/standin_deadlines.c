@@ -2,7 +2,6 @@
  * standin_deadlines.c: a deadline that is set on a spare worker is met, also when a task holds that
  * spare up, or when it is back on the bench.
  */
-/* matrix: policy */
 #include <unistd.h>
 
 #include "support/actors.h"

@@ -3,7 +3,6 @@
  * metrics, dumps and traces tell of them.
  */
 /* matrix: policy workers */
-/* matrix: quick 2 8 */
 #include "support/printed.h"
 #include "support/held.h"
 #include "support/times.h"

@@ -3,7 +3,6 @@
  * their threads.
  */
 /* matrix: policy workers */
-/* matrix: quick 2 4 */
 #include <sys/wait.h>
 
 #include "support/held.h"

@@ -3,7 +3,6 @@
  * debugger: a spare stands in all the same, and nothing is lost.
  */
 /* POSIX: SIGSTOP */
-/* matrix: policy */
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>

@@ -3,7 +3,6 @@
  * refused meanwhile.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/support.h"
 
 typedef struct counter {

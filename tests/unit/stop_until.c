@@ -2,7 +2,6 @@
  * stop_until.c: what a stop does when its deadline has passed: every wait that can be cancelled is.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/support.h"
 #include "support/times.h"
 

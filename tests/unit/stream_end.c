@@ -2,7 +2,6 @@
  * stream_end.c: the end of a stream is told past a deadline, too, by every call that reads.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/streams.h"
 #include "support/times.h"
 

@@ -3,7 +3,6 @@
  * in its buffer counts, and what it lets go counts at once.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/streams.h"
 #include "support/times.h"
 

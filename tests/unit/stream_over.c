@@ -2,7 +2,6 @@
  * stream_over.c: streams over calls in place of a descriptor: here a place in memory.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/streams.h"
 
 /* What was written is what is read; each call is counted. */

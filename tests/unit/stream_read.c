@@ -3,7 +3,6 @@
  * of many sizes, by fibers and plain threads.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/streams.h"
 #include "support/times.h"
 

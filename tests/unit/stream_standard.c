@@ -4,7 +4,6 @@
  */
 /* POSIX: fork(), dup2, termios */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/streams.h"
 
 #include <sys/mman.h>

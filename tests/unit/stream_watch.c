@@ -4,7 +4,6 @@
  */
 /* POSIX: wrap: epoll_ctl */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 /* wrap: epoll_ctl */
 #include "support/streams.h"
 

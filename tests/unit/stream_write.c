@@ -3,7 +3,6 @@
  * rest at deadlines, cancels and errors.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/streams.h"
 #include "support/times.h"
 

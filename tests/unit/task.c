@@ -2,7 +2,6 @@
  * task.c: intrusive tasks: posts, hints, order, batches. What a body may do is in task_body.c.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/support.h"
 
 typedef struct probe {

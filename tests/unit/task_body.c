@@ -3,7 +3,6 @@
  * block.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/support.h"
 
 typedef struct probe {

@@ -3,7 +3,6 @@
  * questions say; expired, whatever comes in which order; wakeups beside a signal.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 4 8 */
 #include "support/support.h"
 #include "support/times.h"
 

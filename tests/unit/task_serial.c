@@ -3,7 +3,6 @@
  * it, and none is lost; what a post asks for while a run is on counts from that run's end.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 4 8 */
 #include "support/support.h"
 #include "support/times.h"
 

@@ -3,7 +3,6 @@
  * becomes of it: a run at once, nothing, or the next post is immediate.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 4 */
 #include "support/support.h"
 #include "support/times.h"
 

@@ -3,7 +3,6 @@
  * again; and with the timed waits of fibers.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 4 8 */
 #include "support/actors.h"
 #include "support/times.h"
 

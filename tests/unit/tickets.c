@@ -2,7 +2,6 @@
  * tickets.c: turns in the order in which tickets were taken, by fibers and by plain threads.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/actors.h"
 #include "support/times.h"
 

@@ -2,7 +2,6 @@
  * tickets_call.c: tickets on call: a task is started when the turn comes.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/actors.h"
 #include "support/times.h"
 

@@ -3,7 +3,6 @@
  * they are one try, a late one consumes nothing, and the primitive is free to go.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/actors.h"
 #include "support/times.h"
 

@@ -3,7 +3,6 @@
  * written here is read strictly (support/traces.h).
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 4 */
 #include "support/traces.h"
 
 static int nothing(void *arg) {

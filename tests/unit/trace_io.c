@@ -2,7 +2,6 @@
  * trace_io.c: what traces tell of waits for the world outside.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 4 */
 #include "support/io.h"
 
 #include "support/traces.h"

@@ -3,7 +3,6 @@
  * core/inspect/TRACE.md, "Series", has it: none is lost, and what is long or has a name stands out.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 4 */
 #include "support/printed.h"
 #include "support/times.h"
 #include "support/traces.h"

@@ -2,7 +2,6 @@
  * turn_passed.c: who fails or gives up passes the turn on.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/actors.h"
 #include "support/times.h"
 

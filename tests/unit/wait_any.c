@@ -2,7 +2,6 @@
  * wait_any.c: waiting for any of several events, by fibers and by plain threads.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/actors.h"
 #include "support/times.h"
 

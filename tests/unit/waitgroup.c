@@ -2,7 +2,6 @@
  * waitgroup.c: the waitgroup, by fibers and by plain threads.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/actors.h"
 
 TEST(nothing_to_wait_for) {

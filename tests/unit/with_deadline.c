@@ -2,7 +2,6 @@
  * with_deadline.c: a deadline for the caller itself.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/support.h"
 #include "support/times.h"
 

@@ -3,7 +3,6 @@
  * turns.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/support.h"
 
 static order seen;

@@ -3,7 +3,6 @@
  * keep nobody from the bytes, what is open and renamed or removed, and how errors are called.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/files.h"
 #include "support/times.h"
 

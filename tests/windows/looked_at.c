@@ -3,7 +3,6 @@
  * is in, and streams for printing.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/observed.h"
 
 #include "platform/platform.h"

@@ -3,7 +3,6 @@
  * they end, and the pipes to them.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 /* wrap: CreateProcessW */
 #include "support/processes.h"
 #include "support/times.h"

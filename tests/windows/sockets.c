@@ -4,7 +4,6 @@
  * names of hosts.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/support.h"
 #include "support/times.h"
 

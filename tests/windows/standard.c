@@ -3,7 +3,6 @@
  * in their places.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 */
 #include "support/processes.h"
 
 #include <thrum/stream.h>

@@ -3,7 +3,6 @@
  * other names, of more than there is room for, and what is refused.
  */
 /* matrix: policy workers */
-/* matrix: quick 1 2 8 */
 #include "support/files.h"
 #include "support/times.h"
 
