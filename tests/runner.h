@@ -27,7 +27,7 @@ static void check_full_name(const check_test *test, char *to, size_t size) {
              cell, cell[0] ? "]" : "");
 }
 
-/* Whether tests/windows/skipped lists it, by the definition CHECK_LEFT_OUT: --all passes it over. */
+/* Whether tests/windows/skipped lists it (CHECK_LEFT_OUT): --all passes it over. */
 static bool check_left_out(const check_test *test) {
 #ifdef CHECK_LEFT_OUT
     char name[256];

@@ -78,7 +78,7 @@ TEST(everything_without_the_wall_clock) {
         CHECK_EQ(everything_in(&r), 0);
     thrum_metrics_print(r.sched, stderr, THRUM_JSON);
     thrum_dump(r.sched, stderr, THRUM_TEXT);
-    /* The thread's own wait has a deadline too; it asks the kernel unless the time is over by then. */
+    /* The thread's own wait has a deadline, too; it is in the kernel unless that has passed. */
     thrum_sem never = THRUM_SEM_INIT(0);
     do {
         CHECK_EQ(thrum_sem_wait_until(&never, soon()), -ETIMEDOUT);

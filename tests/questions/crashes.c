@@ -1,6 +1,6 @@
 /*
- * crashes.c: "It crashes." A walk through a list that leads back to itself. With one worker, so that
- * it begins when main waits.
+ * crashes.c: "It crashes." A walk through a list that leads back to itself. With one worker, so
+ * that it begins when main waits.
  */
 #include <thrum.h>
 
