@@ -23,7 +23,7 @@ function(house_test name)
     set(size full)
   endif()
   add_test(NAME house/${name} COMMAND ${ARGN})
-  set_tests_properties(house/${name} PROPERTIES LABELS "house;${size}" TIMEOUT 600
+  set_tests_properties(house/${name} PROPERTIES LABELS "house;${size}" TIMEOUT 600 COST 100
     ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
 endfunction()
 

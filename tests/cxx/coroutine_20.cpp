@@ -1,7 +1,7 @@
 /*
  * coroutine_20.cpp: thrum/cpp/coroutine.hpp: results, frames and waits of coroutines.
  */
-/* compile: -O2 -g */
+/* compile: -O1 -g1 -foptimize-sibling-calls */
 /* matrix: policy workers */
 #include "coroutines.hpp"
 

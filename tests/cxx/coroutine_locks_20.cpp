@@ -2,7 +2,7 @@
  * coroutine_locks_20.cpp: coroutines that wait for locks, conditions and barriers
  * (thrum/cpp/locked.hpp).
  */
-/* compile: -O2 -g */
+/* compile: -O1 -g1 -foptimize-sibling-calls */
 /* matrix: policy workers */
 #include "coroutines.hpp"
 
