@@ -15,6 +15,10 @@ BUSY_CONNECTIONS, BUSY_RATE = 16, 2000
 SHARES = ("p50", "p90", "p99", "p99.9")
 
 
+class TooLate(RuntimeError):
+    """The machine was too busy for so short a load."""
+
+
 class Loads:
     """How long, how many, and on which cores."""
 
@@ -30,7 +34,7 @@ class Loads:
         return None if os.access(self.program, os.X_OK) else "thrum-load is not built (make bench-servers)"
 
     def _run(self, command, cores=None, nice=0):
-        done = subprocess.run(command, capture_output=True, text=True, timeout=self.seconds * 3 + 60, check=False,
+        done = subprocess.run(command, capture_output=True, text=True, timeout=self.seconds * 3 + 600, check=False,
                               preexec_fn=on_cores(cores or self.cores, nice))
         if done.returncode != 0:
             said = (done.stderr or done.stdout).strip().splitlines()
@@ -46,6 +50,8 @@ class Loads:
         before, begin = server.cpu(), time.monotonic()
         got = run()
         used = server.cpu() - before
+        if got["requests"] == 0 and got["errors"] == 0:
+            raise TooLate("no answers")
         if got["requests"] == 0 or got["errors"] > got["requests"] / 100:
             raise RuntimeError(f"{got['requests']} answers, {got['errors']} errors")
         seconds = got.get("seconds") or time.monotonic() - begin
@@ -93,7 +99,7 @@ class Loads:
     def _busy(self, server):
         got = self._own("echo", server, BUSY_CONNECTIONS, self.seconds, BUSY_RATE, cores=os.sched_getaffinity(0), nice=-10)
         if got["requests"] == 0:
-            raise RuntimeError("no answers")
+            raise TooLate("no answers")
         return {"figure": got["p99"], "rps": got["requests"] / got["seconds"], "errors": got["errors"],
                 **{share: got[share] for share in SHARES + ("max",)}}
 
@@ -121,13 +127,13 @@ class Loads:
                                             "counted": "switches" if calls is None else "strace"}}
 
     def _deadlines(self, server):
-        got = self._own("silent", server, self.connections, 0.5 + self.connections / 8000)
+        got = self._own("silent", server, self.connections, max(0.5 + self.connections / 8000, self.seconds))
         for _ in range(200):
             if server.said().startswith("{"):
                 break
             time.sleep(0.01)
         if got["lead_ms"] <= 0 or not server.said().startswith("{"):
-            raise RuntimeError("the moment came before all had been told")
+            raise TooLate("the moment came before all had been told")
         return {"figure": json.loads(server.said())["last_ms"], "closed_ms": got["last_ms"]}
 
 

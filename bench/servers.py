@@ -18,7 +18,7 @@ import time
 sys.dont_write_bytecode = True  # the sources stay as they are
 import server_report
 from compare import machine, save
-from server_loads import Loads
+from server_loads import Loads, TooLate
 from server_rows import BUSY_WORKERS, ROWS
 from server_systems import ROOT, Server, Systems
 
@@ -67,6 +67,19 @@ def add(samples, row, system, unit, connections, got):
         taken.setdefault("values" if name == "figure" else name, []).append(round(value, 4) if isinstance(value, float) else value)
 
 
+def sample(args, row, system, systems, loads, cores, shown):
+    """One sample of a server. Where only that it works is asked for, a load that was too short is made longer."""
+    while True:
+        try:
+            with Server(systems, system, row.name, cores) as server:
+                shown.setdefault(system, server.shown)
+                return loads.sample(row, server)
+        except TooLate:
+            if not args.smoke:
+                raise
+            loads.seconds *= 2
+
+
 def measure(args, jobs, systems, loads, missing):
     """Makes all rounds. A server that fails is not asked again for that row. Interrupted, it returns what there is."""
     samples, failed, shown = {}, set(), {}
@@ -82,9 +95,7 @@ def measure(args, jobs, systems, loads, missing):
                 if (row.name, system) in failed:
                     continue
                 try:
-                    with Server(systems, system, row.name, cores[row.name]) as server:
-                        shown.setdefault(system, server.shown)
-                        got = loads.sample(row, server)
+                    got = sample(args, row, system, systems, loads, cores[row.name], shown)
                 except (RuntimeError, ValueError, OSError, subprocess.TimeoutExpired) as why:
                     failed.add((row.name, system))
                     missing.append({"row": row.name, "system": system, "why": str(why)})
