@@ -65,7 +65,6 @@ if(CMAKE_CXX_COMPILER)
 endif()
 if(THRUM_PYTHON AND CMAKE_CXX_COMPILER)
   house_test(compile_time ${CMAKE_CURRENT_SOURCE_DIR}/tools/compile-time.py ${CMAKE_CXX_COMPILER})
-  set_tests_properties(house/compile_time PROPERTIES RUN_SERIAL ON)
 endif()
 if(TARGET thrum_tls_static) # with the blocks that are about it
   set(tls_library $<TARGET_FILE:thrum_tls_static>)
