@@ -22,7 +22,7 @@ quick: ## build, and run the units in one cell and the style checks, the tier fo
 	@! command -v python3 >/dev/null || tools/check-timing
 	@PROGRAMS= tools/run-tests $(PRESET) -LE full -R '$(QUICK)'
 
-test: ## build, and run the tests of every commit: at most 7 minutes on two idle cores
+test: ## build, and run the tests of every commit: the aim is 7 minutes on two idle cores
 	@tools/setup
 	@status=0; tools/run-tests $(PRESET) -LE full || status=1; \
 		tools/matrix $(PRESET) || status=1; exit $$status
