@@ -221,6 +221,12 @@ CHECK_UNUSED static void check_keep_counts(void) {
 }
 #endif
 
+/* The name that a program knows a test by: FOLDER/FILE.TEST if it has several files, else TEST. */
+CHECK_UNUSED static void check_own_name(const check_test *test, char *to, size_t size) {
+    snprintf(to, size, "%s%s%s", test->file != NULL ? test->file : "",
+             test->file != NULL ? "." : "", test->name);
+}
+
 /* How a child of the runner's has ended: its status, or that it took longer than it may. */
 #define CHECK_ENDED_LATE (-1)
 

@@ -30,9 +30,9 @@ static void check_full_name(const check_test *test, char *to, size_t size) {
 /* Whether tests/windows/skipped lists it (CHECK_LEFT_OUT): --all passes it over. */
 static bool check_left_out(const check_test *test) {
 #ifdef CHECK_LEFT_OUT
-    char name[256];
-    snprintf(name, sizeof name, ",%s%s%s,", test->file != NULL ? test->file : "",
-             test->file != NULL ? "." : "", test->name);
+    char name[256] = ",";
+    check_own_name(test, name + 1, sizeof name - 2);
+    strcat(name, ",");
     return strstr(CHECK_LEFT_OUT, name) != NULL;
 #else
     return test == NULL;
@@ -93,9 +93,11 @@ static int check_run_reported(const check_test *test) {
 }
 
 static bool check_is_named(const check_test *test, const char *name) {
+    char own[256];
     char full[512];
+    check_own_name(test, own, sizeof own);
     check_full_name(test, full, sizeof full);
-    return strcmp(name, "--all") == 0 || strcmp(name, test->name) == 0 || strcmp(name, full) == 0;
+    return strcmp(name, "--all") == 0 || strcmp(name, own) == 0 || strcmp(name, full) == 0;
 }
 
 static int check_usage(void) {
@@ -104,10 +106,10 @@ static int check_usage(void) {
 }
 
 static int check_list(void) {
-    char full[512];
+    char own[256];
     for (check_test *test = check_first; test != NULL; test = test->next) {
-        check_full_name(test, full, sizeof full);
-        printf("%s\n", test->file != NULL ? full : test->name);
+        check_own_name(test, own, sizeof own);
+        printf("%s\n", own);
     }
     return 0;
 }

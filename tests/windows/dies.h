@@ -128,14 +128,22 @@ CHECK_UNUSED static FILE *check_tmpfile(void) {
 
 /* ---- tests that end the process ---- */
 
-static const char *check_test_name;
-static int check_dies_count;       /* how many the function has come to */
-static char check_dies_before[64]; /* the numbers of those whose functions it runs in */
-static char check_dies_wanted[64]; /* of the one that is meant, from here on; "": none */
+/* Of the test that runs: in a program of several files main, which starts it, is in one of them. */
+#ifdef CHECK_PART
+extern char check_test_name[256];
+extern int check_dies_count;
+extern char check_dies_before[64];
+extern char check_dies_wanted[64];
+#else
+CHECK_SHARED char check_test_name[256];
+CHECK_SHARED int check_dies_count;       /* how many the function has come to */
+CHECK_SHARED char check_dies_before[64]; /* the numbers of those whose functions it runs in */
+CHECK_SHARED char check_dies_wanted[64]; /* of the one that is meant, from here on; "": none */
+#endif
 
 CHECK_UNUSED static int check_run_here(const check_test *test) {
     const char *wanted = getenv("CHECK_DIES");
-    check_test_name = test->name;
+    check_own_name(test, check_test_name, sizeof check_test_name);
     check_dies_count = 0;
     snprintf(check_dies_wanted, sizeof check_dies_wanted, "%s", wanted ? wanted : "");
     test->run();
@@ -147,10 +155,9 @@ CHECK_UNUSED static int check_run_here(const check_test *test) {
  * file's variables and in the process. Returns its status, or CHECK_ENDED_LATE after `seconds`.
  */
 CHECK_UNUSED static int check_run_apart(const check_test *test, int seconds) {
-    char name[512];
+    char name[256];
     fflush(NULL);
-    snprintf(name, sizeof name, "%s%s%s", test->file ? test->file : "", test->file ? "." : "",
-             test->name);
+    check_own_name(test, name, sizeof name);
     const intptr_t child = _spawnl(_P_NOWAIT, check_program, check_program, name, (char *)NULL);
     if (child == -1) {
         perror(check_program);
