@@ -126,7 +126,13 @@ static bool run_short(bool tied) {
     r.config.workers_spare = 0;      /* spares on the bench count as parked */
     r.config.stack_size = 32u << 20; /* such stacks are mapped one by one */
     rig_start(&r);
-    gate_begin(&r, &g); /* a body that waits: no task is given up, however long it gets no stack */
+    /*
+     * A body that waits: no task is given up, however long it gets no stack. Under the thread
+     * sanitizer, where each task takes a stack of its own, none would be left for the last tasks.
+     */
+    if (!UNDER_TSAN) {
+        gate_begin(&r, &g);
+    }
     thrum_task_init(&w.busy, spin_then_wake, &w);
     thrum_task_set_worker(&w.busy, 1);
     CHECK_EQ(thrum_task_post(r.sched, &w.busy), 0);
@@ -146,7 +152,9 @@ static bool run_short(bool tied) {
         wait_parked(&r, 2);
     }
     refuse_maps(false);
-    gate_open(&g);
+    if (!UNDER_TSAN) {
+        gate_open(&g);
+    }
     rig_stop(&r);
     return atomic_load(&w.began_on) != atomic_load(&w.ended_on);
 }
