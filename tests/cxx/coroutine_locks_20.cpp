@@ -99,20 +99,20 @@ TEST(coroutines_and_fibers_share_locks) {
 }
 
 TEST(a_lock_is_waited_for_without_a_stack) {
-    /* A hundred wait for a mutex that a fiber holds, which takes no stack each. */
+    /* A thousand wait for a mutex that a fiber holds, which takes no stack each. */
     thrum::run([] {
         shared s;
         std::unique_lock<thrum::mutex> held(s.mutex);
         std::vector<thrum::co_task<int>> tasks;
-        for (int i = 0; i < 100; i++) {
+        for (int i = 0; i < 1000; i++) {
             tasks.push_back(thrum::spawn(code_of_wait(s)));
         }
-        while (s.waiting < 100) {
+        while (s.waiting < 1000) {
             thrum::yield();
         }
         thrum_metrics metrics = THRUM_METRICS_INIT;
         thrum::check(thrum_metrics_read(thrum_sched_current(), THRUM_ALL_WORKERS, &metrics));
-        CHECK(metrics.stacks < 100);
+        CHECK(metrics.stacks < 1000); /* workers keep some */
         held.unlock();
         for (auto &task : tasks) {
             CHECK_EQ(task.join(), 0);
