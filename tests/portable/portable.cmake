@@ -31,6 +31,9 @@ set(left_out ${skipped})
 if(THRUM_VALGRIND) # it passes the size SIZE_MAX to a system call, which valgrind reads byte by byte
   list(APPEND left_out unit/io_calls.pieces_are_written_and_read_in_order)
 endif()
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "s390x") # qemu swaps the bytes of an eventfd's count in one direction only
+  list(APPEND left_out unit/io_calls.an_eventfd_counts)
+endif()
 if(left_out)
   list(JOIN left_out "," left_out)
   target_compile_definitions(portable_tests PRIVATE "CHECK_LEFT_OUT=\",${left_out},\"")
