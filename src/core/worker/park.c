@@ -259,8 +259,9 @@ static bool begin_night(th_worker *worker) {
         /* It comes round if it does not begin the night: xnight is not to be believed then. */
         word = th_or_relaxed(&sched->xpark, TH_PARK_WATCH) | TH_PARK_WATCH; /* relaxed: as above */
     }
+    const int64_t after = th_watch_ns(sched);
     /* relaxed: published by the exchange */
-    th_store_relaxed(&worker->xnight, first == TH_FOREVER ? first : first + th_watch_ns(sched));
+    th_store_relaxed(&worker->xnight, first < TH_FOREVER - after ? first + after : TH_FOREVER);
     while (th_park_parked(word) == sched->workers_count) {
         /* lock-free: it fails only when another change of the word succeeded */
         /*

@@ -192,6 +192,15 @@ SIM_WORLD(night_again_3, .asleep = asleep) {
     whole_ran_once(0, 2);
 }
 
+/* A deadline so far off that nothing can be added to it: all sleep, and nobody turns round. */
+SIM_WORLD(night_far, .asleep = whole_asleep_shared) {
+    begin(2);
+    post_at(0, counts, THRUM_FOREVER - 1 - (int64_t)sim_pick(2) * (th_watch_ns(sched) - 2));
+    sleep_until(thrum_after(40 * LATER));
+    thrum_task_wakeup(&tasks[0]);
+    end(1);
+}
+
 /* Long quiet: the sentinel has slept long behind a barrier before, and comes at no time then. */
 static void computes(thrum_task *self, void *arg) {
     (void)arg;
