@@ -297,7 +297,15 @@ static int dial_body(void *arg) {
         CHECK_EQ(thrum_io_close(far), 0);
     }
     CHECK_EQ(thrum_io_close(listener), 0);
+    /* A port that is taken, and where nobody listens. */
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof at;
+    const int taken = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK_EQ(bind(taken, (void *)&at, size), 0);
+    CHECK_EQ(getsockname(taken, (void *)&at, &size), 0);
+    snprintf(to, sizeof to, "tcp:far.test:%u", ntohs(at.sin_port));
     CHECK_EQ(thrum_dial(&near, to, far_off()), -ECONNREFUSED);
+    CHECK_EQ(close(taken), 0);
     return 0;
 }
 
