@@ -214,8 +214,14 @@ void th_handle_finish(thrum_handle *handle, int result) {
         th_scope_child_ended(handle, result);
     }
     set_result(handle, result);
-    /* pairs: thrum_join, thrum_detach; publishes the result, takes the waiter that they left */
-    uintptr_t old = th_xchg_acq_rel(&handle->xjoin, TH_JOIN_DONE);
+    /*
+     * pairs: thrum_join, thrum_detach; publishes the result, takes the waiter that they left.
+     * DETACHED stays: one that is joined after that must not look as if it had only ended
+     */
+    uintptr_t old = TH_JOIN_RUNNING;
+    while (old != TH_JOIN_DETACHED &&
+           !th_cas_acq_rel_acquire_both(&handle->xjoin, &old, TH_JOIN_DONE)) {
+    }
     if (old == TH_JOIN_DETACHED) {
         handle_free(handle);
     } else if (old != TH_JOIN_RUNNING) {

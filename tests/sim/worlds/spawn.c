@@ -69,8 +69,15 @@ static void detach(void *unused) {
 static const crew_play joined = {make, close_slab, 2, {join, finish}};
 CREW_WORLDS(spawn_joined, joined, .exhaustive = true)
 
+/* Who gives it up once more is always told: it never looks as if it had only ended. */
+static void detach_and_look(void *unused) {
+    detach(unused);
+    uintptr_t state = th_load_relaxed(&handle->xjoin);
+    sim_check(state == TH_JOIN_DETACHED || state == TH_JOIN_FREE);
+}
+
 /* The second of the two frees it. */
-static const crew_play detached = {make, close_slab, 2, {detach, finish}};
+static const crew_play detached = {make, close_slab, 2, {detach_and_look, finish}};
 CREW_WORLDS(spawn_detached, detached, .exhaustive = true)
 
 static void finish_and_close(void *unused) {
