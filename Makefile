@@ -130,6 +130,7 @@ check: ## check style, floors, rooms, the documents' tables, the headers' commen
 	@tools/check-style
 	@tools/check-timing
 	@tools/check-tables
+	@tools/planted check
 	@tools/windows-skipped
 	@tools/reference --check
 	@tools/check-abi
