@@ -148,9 +148,10 @@ static int reader_main(void *arg) {
 
 /* ---- all of it ---- */
 
+static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+
 /* Ends the rest at a signal; it is cancelled itself when there is no rest. */
 static int end_at_signal(void *arg) {
-    static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
     jobs *all = arg;
     int number = thrum_signal_wait(ends, 3, THRUM_FOREVER);
     if (number > 0) {
@@ -163,6 +164,13 @@ static int end_at_signal(void *arg) {
 static int run(void *arg) {
     jobs *all = arg;
     thrum_handle *ender;
+    /* Before the first command: a signal that ended us would leave it behind. */
+    for (int i = 0; i < 3; i++) {
+        int caught = thrum_signal_catch(ends[i]);
+        if (caught != 0) {
+            return caught;
+        }
+    }
     int err = thrum_scope_open(&all->scope, THRUM_FOREVER);
     if (err != 0) {
         return err;
