@@ -15,7 +15,7 @@ cd "$work"
 "$program" >dump.txt
 names --in "$program" dump.txt >named.txt
 grep -q "^    at [^ ]*+0x[0-9a-f]* (waits_below+0x[0-9a-f]*): $line\$" named.txt || fail "no lines in the text"
-sed 's/: [^:]* at [^ ]*named\.c.*//' named.txt >without.txt
+sed '/^    at /s/: .*//' named.txt >without.txt # libc's calls have lines, too, if its symbols are installed
 cmp -s dump.txt without.txt || fail "more than lines was changed in the text"
 names --in "$(dirname "$program")" <dump.txt | cmp - named.txt || fail "the folder was not searched"
 
