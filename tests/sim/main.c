@@ -243,7 +243,9 @@ static void world_rows(const options *o, totals *sum, const sim_world *w) {
                 continue;
             }
             uint64_t runs = o->runs ? o->runs : default_runs(w, (strategy)s, (memory_mode)mode);
-            if (!o->runs && s != S_EXHAUSTIVE) {
+            if (must && o->scale < 100) {
+                /* All of its runs: it ends with the first that finds the fault. */
+            } else if (!o->runs && s != S_EXHAUSTIVE) {
                 runs = (uint64_t)((double)runs * o->scale / 100.0) + 1;
             } else if (!o->runs && !w->outcomes && !w->expect && o->scale < 100) {
                 double fewer = (double)runs * o->scale / 100.0;
