@@ -17,12 +17,12 @@ all: ## build the library, the examples, the benchmark and the tests (PRESET=gcc
 # One policy with two workers, and bound threads without workers; what needs no scheduler; the style.
 QUICK = ^(unit|marl)/.*\[(sharded,w2|bound,w0)\]|^unit/[^[]*$$
 
-quick: ## build, and run the units in one cell and the style checks, the tier for every commit
+quick: ## build, and run the unit and marl tests with two workers and with bound threads alone, and the style checks
 	@tools/check-style
 	@! command -v python3 >/dev/null || tools/check-timing
 	@PROGRAMS= tools/run-tests $(PRESET) -LE full -R '$(QUICK)'
 
-test: ## build, and run the tests of every commit: the aim is 7 minutes on two idle cores
+test: ## build, and run the tests to pass before a change is handed in: 7 minutes on two idle cores
 	@tools/setup
 	@status=0; tools/run-tests $(PRESET) -LE full || status=1; \
 		tools/matrix $(PRESET) || status=1; exit $$status
@@ -119,7 +119,7 @@ models: ## verify the models of parking, fifo, spares, select and waits with Spi
 	@tools/setup ci
 	@models/run
 
-coverage: ## count the lines and branches that quick tests reach, against thresholds (MISSED=1 lists the rest)
+coverage: ## count the lines and branches that a part of the tests reaches, against thresholds (MISSED=1 lists the rest)
 	@tools/setup ci
 	@tools/coverage
 

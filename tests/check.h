@@ -23,7 +23,7 @@
  *     limit: 200                  seconds that a test may take (60, stress 120)
  *     full:                       not in `make test`, only in test-full
  *     alone:                      no other test runs beside it
- *     compile: -O2 -g             how it must be compiled (otherwise -O1 -g1)
+ *     compile: -O2 -g             options for release builds (otherwise -O1 -g1)
  *     link: -Wl,-z,lazy           link options
  *     wrap: mmap open             calls of them go to the file's __wrap_mmap, __wrap_open
  *     POSIX: fork, /proc          a test of what only such systems have, not built on Windows; each
@@ -88,7 +88,7 @@ CHECK_SHARED const char *check_program; /* as it was started */
 /* Ends the test: it cannot be run here. CTest counts it as skipped. */
 #define CHECK_SKIP(...) check_skip(__FILE__, __LINE__, __VA_ARGS__)
 
-/* A test of what the platform of nothing but POSIX refuses. */
+/* Skips a test of a feature that the platform of POSIX alone lacks. */
 #ifdef TH_PLATFORM_POSIX
 #define NOT_BY_POSIX(what) CHECK_SKIP("POSIX has no %s", what)
 #else
@@ -97,7 +97,7 @@ CHECK_SHARED const char *check_program; /* as it was started */
 
 #define CHECK_UNUSED __attribute__((unused))
 
-/* C's own printf: where the system has an older one, gcc means that by the plain word. */
+/* The standard's formats: on Windows gcc's plain `printf` means those of an older library. */
 #if defined(__clang__)
 #define CHECK_FORMAT printf
 #else
@@ -161,9 +161,9 @@ CHECK_UNUSED static int check_env(const char *name, int otherwise) {
 }
 
 /*
- * The coverage build: exit() writes what a process counted; here it is also written where a test
- * ends by _exit (the linker sends that to us) or by the abort that it is to show. Writing takes
- * more stack than a fiber may have left, so in a child that is to die another thread does it.
+ * In the coverage build exit() writes the counters. They are also written at _exit, which the
+ * linker redirects to us, and at an expected abort. Writing takes more stack than a fiber may have
+ * left, so in a child that is to die another thread does it.
  */
 #ifdef CHECK_COVERAGE
 #include <pthread.h>
@@ -227,7 +227,7 @@ CHECK_UNUSED static void check_own_name(const check_test *test, char *to, size_t
              test->file != NULL ? "." : "", test->name);
 }
 
-/* How a child of the runner's has ended: its status, or that it took longer than it may. */
+/* The status of a test's process that exceeded its time limit. */
 #define CHECK_ENDED_LATE (-1)
 
 /* check_run_apart, and check_dies: in a process of its own, by the means of the system. */

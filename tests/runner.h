@@ -27,7 +27,7 @@ static void check_full_name(const check_test *test, char *to, size_t size) {
              cell, cell[0] ? "]" : "");
 }
 
-/* Whether tests/windows/skipped lists it (CHECK_LEFT_OUT): --all passes it over. */
+/* Whether this build excludes the test (CHECK_LEFT_OUT): then --all skips it. */
 static bool check_left_out(const check_test *test) {
 #ifdef CHECK_LEFT_OUT
     char name[256] = ",";
@@ -64,7 +64,7 @@ static void check_say_how_to_repeat(const char *full, const check_test *test) {
     }
 }
 
-/* Runs a test in a process of its own and reports it. Its status: 0, 77 (skipped), or another. */
+/* Runs a test in a process of its own and reports it. Returns its status, 77 if skipped. */
 static int check_run_reported(const check_test *test) {
     char full[512];
     struct timespec begin, end;
@@ -78,7 +78,7 @@ static int check_run_reported(const check_test *test) {
     const int status = check_run_apart(test, limit);
     clock_gettime(CLOCK_MONOTONIC, &end);
     if (status == CHECK_ENDED_LATE) {
-        printf("%s: no end within %d s\n", full, limit);
+        printf("%s: killed at its limit of %d s\n", full, limit);
     }
     if (status != 0) {
         verdict = status == 77 ? "skipped" : "FAILED ";
@@ -114,7 +114,7 @@ static int check_list(void) {
     return 0;
 }
 
-/* Runs the tests of this name, in place or apart. The number of those that were there. */
+/* Runs the tests of this name, in place or apart. Returns how many have it. */
 static int check_run_named(const char *name, bool in_place, int *worst, int *passed) {
     int found = 0;
     for (check_test *test = check_first; test != NULL; test = test->next) {

@@ -1,5 +1,5 @@
 /*
- * main.c: one program of about sixty tests of several files: the switch, the stacks, waits,
+ * main.c: one program of about seventy tests of several files: the switch, the stacks, waits,
  * deadlines, descriptors, a fault, storms. Each foreign processor, C library, system and way to
  * build the library runs it for every commit (tools/portable): nothing else has to be built there.
  */

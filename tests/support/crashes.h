@@ -1,5 +1,5 @@
 /*
- * crashes.h: what a function does that a test runs in a process of its own, since it crashes.
+ * crashes.h: helpers for functions that crash, which a test runs in a process of their own.
  *
  *   crash_quietly   a fault that nobody handles ends the process, and nothing else
  *   crash_catch     the program has a handler of its own for SIGSEGV and the like

@@ -100,8 +100,9 @@ static inline unsigned held_standing_in(hold *h) {
 }
 
 /*
- * Waits until no spare takes part any more. When all spares do there is no lookout, or it rests
- * because a worker has been free for long: then those that sleep go back when they are woken next.
+ * Waits until no spare takes part any more. It also returns if there is no lookout (all spares
+ * take part), or if it rests because a worker has long been free: then those that sleep go back
+ * when they are woken next.
  */
 static inline void held_settle(hold *h) {
     th_bench *bench = &h->r.sched->bench;

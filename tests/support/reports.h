@@ -8,8 +8,8 @@
 #include "support/support.h"
 
 /*
- * No thread looks twice: so whoever goes to sleep last looks once, and tells at once what it takes
- * for a deadlock. A test of false alarms then fails for each.
+ * There are no second looks: the last thread that goes to sleep looks once and reports at once
+ * what it takes for a deadlock. So each false alarm fails a test.
  */
 __attribute__((constructor)) static void look_once(void) {
     th_watch_interval = 0;

@@ -168,7 +168,7 @@ static inline long watchdog_now(void) {
     return (long)t.tv_sec;
 }
 
-/* There is nothing to wait for here: it is the one place that only lets time pass. */
+/* The watchdog has nothing to wait for, so it sleeps. */
 static inline void *watchdog_main(void *arg) {
     (void)arg;
     const char *text = getenv("THRUM_TEST_WATCHDOG");
@@ -221,8 +221,8 @@ static inline void watchdog_remove(rig *r) {
 static inline void rig_init(rig *r) {
     memset(r, 0, sizeof(*r));
     thrum_config_init(&r->config);
-    /* Asked for by a cell in which the main thread is bound. The library ignores it, and so do all
-     * other tests: nobody would run their tasks. */
+    /* Only cells with a bound main thread ask for no workers. The library ignores a 0 in the
+     * environment, and so must other tests: no thread would run their tasks. */
     if (check_env("THRUM_WORKERS", 1) == 0 && check_env("CHECK_BOUND", 0) != 0)
         r->config.workers = 0;
     /* Many tests count what a spare would add to (who is parked, memory): those about spares, and
@@ -410,8 +410,8 @@ static inline void order_check_counts_up(order *o, int n) {
 }
 
 /*
- * Whether the calls of fibers are told: it is known how calls look on this processor, and the
- * system tells where code lies (src/platform/call.h).
+ * Whether dumps can list the calls of a suspended fiber: it is known how calls look on this
+ * processor, and the system tells where code lies (src/platform/call.h).
  */
 #if (defined(__x86_64__) || defined(__aarch64__) || defined(__riscv)) &&                           \
     UINTPTR_MAX > 0xffffffff && !defined(TH_PLATFORM_POSIX)

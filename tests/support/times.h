@@ -1,5 +1,5 @@
 /*
- * times.h: the only place where tests read the clock or let time pass (tools/check-timing).
+ * times.h: how tests read the clock and let time pass (tools/timing-allow lists the exceptions).
  *
  * A test fails only for a bug in the library, so no test asserts how long something takes. It may
  * pass one of three deadlines, which say what the test expects of the wait:

@@ -135,7 +135,7 @@ static thrum_io adopted(int fd) {
     return io;
 }
 
-/* A world of one who issues, a server that is "a.test" and a client that believes the issuer. */
+/* A certificate authority, a server named a.test, and a client that trusts the authority. */
 typedef struct world {
     issued ca, own;
     thrum_tls_config *server, *client;
