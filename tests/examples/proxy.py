@@ -204,8 +204,8 @@ def test_what_is_idle_is_cut():
     idle = 0.1
     target, address = listener()
     with Proxy(address, "-i", str(idle)) as proxy:
-        client, served = proxy.pair(target)
         begin = last = time.monotonic()
+        client, served = proxy.pair(target)  # its idle time begins
         while time.monotonic() - begin < 3 * idle:
             before = last
             last = time.monotonic()
