@@ -204,20 +204,19 @@ def test_what_is_idle_is_cut():
     idle = 0.1
     target, address = listener()
     with Proxy(address, "-i", str(idle)) as proxy:
-        begin = last = time.monotonic()
-        client, served = proxy.pair(target)  # its idle time begins
-        while time.monotonic() - begin < 3 * idle:
-            before = last
-            last = time.monotonic()
-            try:
+        times = [time.monotonic()]
+        client, served = proxy.pair(target)
+        try:
+            while times[-1] - times[0] < 3 * idle:
+                times.append(time.monotonic())
                 served.sendall(b"x")
                 assert read_exactly(client, 1) == b"x"
-            except ConnectionError:
-                # Where this process was held up for so long, it has been idle.
-                assert time.monotonic() - before >= idle
-                return
-        assert is_reset(client) and is_reset(served)
-        assert time.monotonic() - last >= idle
+            assert is_reset(client) and is_reset(served)
+        except ConnectionError:
+            pass  # this process was held up for so long
+        times.append(time.monotonic())
+        # The byte that comes while the connection is being cut may still get through.
+        assert any(late - early >= idle for early, late in zip(times, times[2:]))
 
 
 def test_few_descriptors_serve_many():
