@@ -212,7 +212,8 @@ static int handler_body(void *arg) {
 
 TEST(handlers_of_sigchld) {
     /* They are called for each program that has begun, and not for one that has not. */
-    signal(SIGCHLD, on_child);
+    const struct sigaction action = {.sa_handler = on_child, .sa_flags = SA_NOCLDSTOP | SA_RESTART};
+    CHECK_EQ(sigaction(SIGCHLD, &action, NULL), 0);
     CHECK_EQ(handler_body(NULL), 0);
     th_os_fail(TH_OS_FAULT_PROCESS_SHARED, 0, UINT32_MAX);
     CHECK_EQ(handler_body(NULL), 0);
@@ -283,8 +284,16 @@ static int traced_body(void *arg) {
         close(go[1]); /* it ends with the test */
         const bool seized = ptrace(PTRACE_SEIZE, pid, 0, 0) == 0;
         byte = seized;
-        if (write(ready[1], &byte, 1) != 1 || read(go[0], &byte, 1) != 1) {
+        if (write(ready[1], &byte, 1) != 1 || fcntl(go[0], F_SETFL, O_NONBLOCK) != 0) {
             _exit(1);
+        }
+        /* Meanwhile it lets go on what a signal has stopped, which nobody else can. */
+        while (read(go[0], &byte, 1) < 0) {
+            siginfo_t info = {.si_pid = 0};
+            if (waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0) {
+                ptrace(PTRACE_CONT, pid, 0, 0);
+            }
+            sched_yield();
         }
         _exit(0);
     }

@@ -34,13 +34,19 @@ TEST(a_program_that_a_signal_ends) {
 static int stop_body(void *arg) {
     thrum_process_options options = THRUM_PROCESS_OPTIONS_INIT;
     thrum_process_status status;
+    thrum_io in;
+    siginfo_t info;
     (void)arg;
     options.flags = THRUM_PROCESS_GROUP; /* who continues the test's group does not mean it */
-    thrum_process *process = started(SHELL("kill -STOP $$; exit 5"), &options);
-    siginfo_t info;
-    CHECK_EQ(waitid(P_PID, (id_t)thrum_process_pid(process), &info, WSTOPPED | WNOWAIT), 0);
+    options.streams[0] = (thrum_process_stream){THRUM_PROCESS_PIPE, -1, &in};
+    thrum_process *process = started(SHELL("read line; exit 5"), &options);
+    const id_t pid = (id_t)thrum_process_pid(process);
+    CHECK_EQ(thrum_process_kill(process, SIGSTOP), 0);
+    /* Somebody else may have continued it by now. */
+    CHECK_EQ(waitid(P_PID, pid, &info, WSTOPPED | WCONTINUED | WNOWAIT), 0);
     CHECK_EQ(thrum_process_wait(process, &status, soon()), -ETIMEDOUT);
     CHECK_EQ(thrum_process_kill(process, SIGCONT), 0);
+    CHECK_EQ(thrum_io_close(in), 0);
     CHECK_EQ(ended_and_closed(process), 5);
     return 0;
 }
