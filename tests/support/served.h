@@ -24,7 +24,7 @@ typedef struct hall {
     atomic_int begun, ended; /* connections */
     atomic_int now, most;    /* connections at a time */
     atomic_int idle_code;    /* the last that thrum_serve_idle has returned */
-    atomic_int read_code;    /* the last code of a read that failed */
+    atomic_int read_code; /* the last code of a read that failed, or of slow's wait for the test */
     atomic_int requests;
     atomic_int worker_bits; /* on which workers they have gone on behind a wait */
     thrum_sem go;           /* for connections that wait for the test */
@@ -84,6 +84,7 @@ CHECK_UNUSED static int slow(thrum_io io, void *arg) {
     if (code == 0 && thrum_read(io, &byte, 1) == 1) {
         atomic_fetch_add(&h->requests, 1);
         code = thrum_sem_wait(&h->go);
+        atomic_store(&h->read_code, code);
         if (code == 0) {
             CHECK_EQ(thrum_write(io, &byte, 1), 1);
         }
