@@ -262,6 +262,7 @@ static void run_in_child(int number) {
     CHECK(now.sa_handler == SIG_DFL);
     CHECK(mask_is_clean(number));
     atomic_store(&reports, 0);
+    atomic_store(&keeping, false); /* the parent's watcher may have been in the middle of it */
     watched_begin(&r, 1);
     CHECK_EQ(signal_of(&r), number);
     stall_begin(&r, &stalls[1], NULL, crunch);
