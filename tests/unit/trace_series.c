@@ -155,7 +155,7 @@ static int starts_few(void *arg) {
 
 TEST(short_runs_share_marks) {
     /*
-     * Of two runs that follow each other, and take less than a microsecond each, hardly any is
+     * Of two runs that follow each other, and take less than 450 ns each, hardly any is
      * alone. How long each took is in the trace itself: on a slow processor none is as short.
      */
     const char *function = WITH_FUNCTION("", nothing, "");
@@ -177,7 +177,7 @@ TEST(short_runs_share_marks) {
     trace_page p = trace_written(r.sched);
     for (const char *at = p.text; (at = slice_of(at, function, &runs, &ns)) != NULL;) {
         shared += runs > 1;
-        const bool is_short = runs == 1 && ns < 900;
+        const bool is_short = runs == 1 && ns < 450; /* longer ones have a mark each */
         pairs += is_short && after_short;
         after_short = is_short;
     }
