@@ -1,7 +1,7 @@
 /* forked.c: a process that a task forks: the child has one thread and no worker. */
 /* POSIX: fork */
 /* matrix: policy workers */
-#include "support/support.h"
+#include "support/actors.h"
 #include "support/times.h"
 
 #include <sys/mman.h>
@@ -542,6 +542,7 @@ TEST(the_child_of_a_plain_thread) {
     t.sched = r.sched;
     const thrum_attr attr = rig_attr(&r);
     CHECK_EQ(thrum_spawn_with(&t.other, &attr, hold_on, &t), 0);
+    SPIN_UNTIL(SEM_WAITING(&t.let_go) == 1); /* its lock is free: the child has a copy */
     CHECK_EQ(status_of_child(plain_child, &t), 0);
     thrum_sem_post(&t.let_go);
     CHECK_EQ(thrum_join(t.other, NULL), 0);
