@@ -44,7 +44,8 @@ static thrum_time end_of_patience(struct pair *pair) {
 
 /* Whether a call gave up although something has moved, in the other direction perhaps. */
 static bool is_early(struct pair *pair, int64_t n) {
-    return n == -ETIMEDOUT && end_of_patience(pair) > thrum_now();
+    const thrum_time now = thrum_now(); /* first: something may move until xmoved is read */
+    return n == -ETIMEDOUT && end_of_patience(pair) > now;
 }
 
 /* Copies from one side to the other until the end. Returns 0 there, or an error. */
