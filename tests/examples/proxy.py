@@ -176,8 +176,9 @@ def test_a_slow_reader_gets_all():
 
 
 def test_a_target_that_is_not_there():
-    target, address = listener()
-    target.close()
+    target = socket.socket()
+    target.bind(("127.0.0.1", 0))  # nobody else can listen there
+    address = "tcp:127.0.0.1:%d" % target.getsockname()[1]
     with Proxy(address) as proxy:
         assert is_refused(proxy)
         proxy.end(0, "proxy: %s: " % address)
