@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs a test program of libthrum-mpi under an MPI: run.sh openmpi|mpich RANKS LEVEL PROGRAM TEST...
-#   CHECK_MPI_TRANSPORT=tcp: messages go over TCP on the loopback, not through shared memory.
+#   CHECK_MPI_TRANSPORT=tcp: Open MPI's messages go over TCP on the loopback, not through shared memory.
 #   USER_IS=nobody: as a user that is not root, where this is root (77: it is not).
 #   SURVIVORS=1: mpirun does not end the other ranks when one dies.
 set -eu
@@ -26,9 +26,6 @@ openmpi)
     ;;
 *)
     options=""
-    if [ "$CHECK_MPI_TRANSPORT" = tcp ]; then
-        export UCX_TLS=tcp,self UCX_NET_DEVICES=lo # Debian's MPICH has UCX below it, in the machine as well
-    fi
     if [ "${SURVIVORS:-}" = 1 ]; then
         # Its mpirun takes a death for the end of all, whatever it is told; so it sees a shell that ends well.
         options="-disable-auto-cleanup"

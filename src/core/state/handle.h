@@ -26,7 +26,7 @@ _Static_assert(sizeof(th_go) == 32, "two to a cache line");
  *   0          it runs, and no join has begun
  *   a waiter   it runs, and this waiter joins it
  *   DONE       it has ended; `result` is there
- *   DETACHED   it runs, and no join will come
+ *   DETACHED   no join will come; it stays so until its end frees it
  *   FREE       it is no handle any more: its use is misuse, detected until the slot is reused
  */
 struct thrum_handle {

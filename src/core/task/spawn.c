@@ -216,7 +216,7 @@ void th_handle_finish(thrum_handle *handle, int result) {
     set_result(handle, result);
     /*
      * pairs: thrum_join, thrum_detach; publishes the result, takes the waiter that they left.
-     * DETACHED stays: one that is joined after that must not look as if it had only ended
+     * A detached task stays DETACHED: as DONE it could be joined once more, unnoticed
      */
     uintptr_t old = TH_JOIN_RUNNING;
     while (old != TH_JOIN_DETACHED &&
