@@ -175,7 +175,7 @@ typedef struct thrum_config {
     void *hook_ctx;                              /* the hooks' first argument */
     void (*worker_start)(void *ctx, int worker); /* on the worker's thread, before its first task */
     void (*worker_stop)(void *ctx, int worker);  /* on the worker's thread, after its last task */
-    void *(*alloc)(void *ctx, size_t size);      /* 16-byte aligned memory, or NULL; with `free` */
+    void *(*alloc)(void *ctx, size_t size);      /* memory below 2^48, aligned to 16, or NULL */
     void (*free)(void *ctx, void *ptr);          /* with `alloc`: both or neither, else -EINVAL */
     void (*panic)(void *ctx, const char *line);  /* takes the one line of a task's misuse instead
                                                     of stderr; if it returns, the program aborts.

@@ -414,6 +414,102 @@ static void run_alone(void *fn) {
     thrum_run(&config, *(thrum_fn *)fn, NULL);
 }
 
+/* A handle that was joined, in whose memory there is another task by now. */
+typedef struct old_handle {
+    thrum_handle *handle;
+    thrum_handle *other;
+} old_handle;
+
+static old_handle old_handle_make(void) {
+    static int value = 1;
+    old_handle old = {NULL, NULL};
+    CHECK_EQ(thrum_spawn(&old.handle, echo, &value), 0);
+    CHECK_EQ(thrum_join(old.handle, NULL), 0);
+    CHECK_EQ(thrum_spawn(&old.other, echo, &value), 0);
+    return old;
+}
+
+static int old_join(void *arg) {
+    (void)arg;
+    return thrum_join(old_handle_make().handle, NULL);
+}
+
+static void task_of_none(thrum_task *task, void *arg) {
+    (void)task;
+    (void)arg;
+}
+
+static int old_join_on(void *arg) {
+    (void)arg;
+    thrum_await await;
+    thrum_task task;
+    thrum_task_init(&task, task_of_none, NULL);
+    return thrum_join_on_until(old_handle_make().handle, &await, &task, THRUM_FOREVER);
+}
+
+static int old_detach(void *arg) {
+    (void)arg;
+    return thrum_detach(old_handle_make().handle);
+}
+
+static int old_cancel(void *arg) {
+    (void)arg;
+    return thrum_cancel(old_handle_make().handle);
+}
+
+TEST(handle_whose_memory_has_another_task_aborts) {
+    /* The other task's owner loses nothing: the mistake ends the program first. */
+    thrum_fn fn = old_join;
+    check_dies(run_alone, &fn, "thrum: thrum_join: the handle was joined or detached before");
+    fn = old_join_on;
+    check_dies(run_alone, &fn, "thrum: thrum_join_on_until: the handle was joined or detached");
+    fn = old_detach;
+    check_dies(run_alone, &fn, "thrum: thrum_detach: the handle was joined or detached before");
+    fn = old_cancel;
+    check_dies(run_alone, &fn, "thrum: thrum_cancel: the handle was joined or detached before");
+}
+
+static int names_differ(void *arg) {
+    (void)arg;
+    for (int i = 0; i < 100; i++) {
+        old_handle old = old_handle_make();
+        CHECK(old.handle != old.other);
+        CHECK_EQ(thrum_join(old.other, NULL), 0);
+    }
+    return 0;
+}
+
+TEST(each_task_has_a_handle_of_its_own) {
+    /* Also those that follow one another in the same memory. */
+    CHECK_EQ(thrum_run(NULL, names_differ, NULL), 0);
+}
+
+#if UINTPTR_MAX > 0xffffffff
+static void *alloc_high(void *ctx, size_t size) {
+    (void)ctx;
+    return size == 64 * 1024 ? (void *)((uintptr_t)1 << 56) : malloc(size);
+}
+
+static void free_any(void *ctx, void *ptr) {
+    (void)ctx;
+    free(ptr);
+}
+
+static void run_high(void *unused) {
+    (void)unused;
+    thrum_config config;
+    thrum_config_init(&config);
+    config.alloc = alloc_high;
+    config.free = free_any;
+    thrum_run(&config, names_differ, NULL);
+}
+
+TEST(memory_of_more_than_48_bits_aborts) {
+    /* Where such addresses have their upper bits, handles have their generation. */
+    check_dies(run_high, NULL, "thrum: thrum_config.alloc: it returned an address of more than");
+}
+#endif
+
 TEST(handle_given_up_twice_aborts) {
     /* One line names the call, in release builds too. */
     thrum_fn fn = join_twice;

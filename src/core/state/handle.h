@@ -5,6 +5,8 @@
 #define TH_HANDLE_H
 
 #include <stdalign.h>
+#include "base/atomic.h"
+#include "base/check.h"
 #include "core/state/fiber_state.h"
 #include "core/state/lock.h"
 #include "core/state/slab.h"
@@ -27,15 +29,20 @@ _Static_assert(sizeof(th_go) == 32, "two to a cache line");
  *   a waiter   it runs, and this waiter joins it
  *   DONE       it has ended; `result` is there
  *   DETACHED   no join will come; it stays so until its end frees it
- *   FREE       it is no handle any more: its use is misuse, detected until the slot is reused
+ *   FREE       it is no handle any more
+ *
+ * What the caller has is the object's address and its generation at that time, which th_handle_tag
+ * puts together. The generation counts how often the object was freed, and the slab leaves it
+ * alone: so an old handle is told from the one of a later task in the same memory.
  */
 struct thrum_handle {
     alignas(16) th_work work; /* kind TH_WORK_SPAWN */
     thrum_fn fn;
     void *arg;
-    th_slab *slab;   /* constant: the slab that it came from */
-    uintptr_t xjoin; /* see above */
-    int result;      /* written by the task's end, before DONE */
+    th_slab *slab;        /* constant: the slab that it came from */
+    uintptr_t xjoin;      /* see above */
+    int result;           /* written by the task's end, before DONE */
+    uint32_t xgeneration; /* see above */
     uint8_t stack_class;
     bool pinned;                     /* stays on the worker that runs it first */
     bool can_order;                  /* constant: th_os_barrier works (cancel.h) */
@@ -49,6 +56,37 @@ struct thrum_handle {
     char name[THRUM_NAME_MAX + 1];
 };
 _Static_assert(sizeof(struct thrum_handle) % 16 == 0, "an object of a slab");
+
+/*
+ * Where the generation stands in a handle: above the 48 bits that addresses have, or where they
+ * have 32, in the bits that are 0 because objects are aligned to 16.
+ */
+#if UINTPTR_MAX <= 0xffffffff
+#define TH_GENERATION_SHIFT 0
+#define TH_GENERATION_MAX 0xfu
+#else
+#define TH_GENERATION_SHIFT 48
+#define TH_GENERATION_MAX 0xffffu
+#endif
+
+/* The handle that the caller gets. */
+static inline thrum_handle *th_handle_tag(thrum_handle *handle) {
+    /* relaxed: the caller has the object to itself */
+    uintptr_t generation = th_load_relaxed(&handle->xgeneration) & TH_GENERATION_MAX;
+    return (thrum_handle *)((uintptr_t)handle | generation << TH_GENERATION_SHIFT);
+}
+
+/* The object of the caller's handle, which names the call if it was freed: misuse. */
+static inline thrum_handle *th_handle_of(const char *call, thrum_handle *tagged) {
+    const uintptr_t bits = (uintptr_t)TH_GENERATION_MAX << TH_GENERATION_SHIFT;
+    thrum_handle *handle = (thrum_handle *)((uintptr_t)tagged & ~bits);
+    /* relaxed: it changes only under a caller that misuses the handle */
+    uintptr_t generation = th_load_relaxed(&handle->xgeneration) & TH_GENERATION_MAX;
+    if (th_unlikely(generation != (((uintptr_t)tagged & bits) >> TH_GENERATION_SHIFT))) {
+        th_misuse(call, "the handle was joined or detached before", handle);
+    }
+    return handle;
+}
 
 #define TH_CANCEL_ON 1u
 #define TH_CANCEL_NESTED 2u /* it is a th_part: a part or a task around it may be cancelled, too */

@@ -124,7 +124,12 @@ static bool carve(th_slab *slab, th_slab_cache *cache) {
     if (!chunk) {
         return false;
     }
-    *(th_slab_chunk *)(void *)chunk = (th_slab_chunk){0};
+#if UINTPTR_MAX > 0xffffffff
+    if ((uintptr_t)chunk >> 48) { /* handle.h: handles have their generation there */
+        th_misuse("thrum_config.alloc", "it returned an address of more than 48 bits", chunk);
+    }
+#endif
+    memset(chunk, 0, CHUNK_BYTES);
     size_t count = per_chunk(slab);
     /* the remainder at its end stays unused */
     th_slab_object *magazines = NULL;

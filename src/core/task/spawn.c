@@ -119,7 +119,7 @@ static int start_here(th_worker *worker, thrum_handle **out, th_scope *scope,
     handle_fill(handle, attr, worker->sched, worker, fn, arg, out != NULL);
     unsigned hint = attr->flags & THRUM_NEXT ? THRUM_HINT_NEXT : THRUM_HINT_NONE;
     if (out) {
-        *out = handle; /* before the task may run and use it */
+        *out = th_handle_tag(handle); /* before the task may run and use it */
     }
     if (scope) {
         th_scope_child_begins(scope, handle);
@@ -149,7 +149,7 @@ static int start_external(thrum_sched *sched, thrum_handle **out, th_scope *scop
         th_tsan_acquire(handle); /* as in start_here */
         handle_fill(handle, attr, sched, NULL, fn, arg, out != NULL);
         if (out) {
-            *out = handle;
+            *out = th_handle_tag(handle);
         }
         if (scope) {
             th_scope_child_begins(scope, handle);
@@ -199,6 +199,8 @@ static void handle_free(thrum_handle *handle) {
     th_worker *worker = th_here();
     /* relaxed: only read to report misuse */
     th_store_relaxed(&handle->xjoin, TH_JOIN_FREE);
+    /* relaxed: as above; nobody else writes it */
+    th_store_relaxed(&handle->xgeneration, th_load_relaxed(&handle->xgeneration) + 1);
     th_tsan_release(handle);
     if (worker && worker->spawn.slab == slab) {
         th_enter(worker);
@@ -262,10 +264,11 @@ static bool give_up_joining(thrum_handle *handle, th_waiter *waiter) {
     return false;
 }
 
-int thrum_join_until(thrum_handle *handle, int *result, thrum_time deadline) {
-    if (!handle) {
+int thrum_join_until(thrum_handle *tagged, int *result, thrum_time deadline) {
+    if (!tagged) {
         return -EINVAL;
     }
+    thrum_handle *handle = th_handle_of("thrum_join", tagged);
     if (is_self(handle)) {
         return -EDEADLK;
     }
@@ -301,8 +304,9 @@ static bool leave_join(void *handle, th_waiter *waiter) {
     return give_up_joining(handle, waiter);
 }
 
-int thrum_join_on_until(thrum_handle *handle, thrum_await *await, thrum_task *task,
+int thrum_join_on_until(thrum_handle *tagged, thrum_await *await, thrum_task *task,
                         thrum_time deadline) {
+    thrum_handle *handle = tagged ? th_handle_of("thrum_join_on_until", tagged) : NULL;
     int code = handle ? th_await_init(await, task, TH_ON_JOIN, handle, leave_join) : -EINVAL;
     if (code) {
         return code;
@@ -329,10 +333,11 @@ int thrum_join_on_until(thrum_handle *handle, thrum_await *await, thrum_task *ta
     return 1;
 }
 
-int thrum_detach(thrum_handle *handle) {
-    if (!handle) {
+int thrum_detach(thrum_handle *tagged) {
+    if (!tagged) {
         return -EINVAL;
     }
+    thrum_handle *handle = th_handle_of("thrum_detach", tagged);
     uintptr_t state = TH_JOIN_RUNNING;
     /* pairs: th_handle_finish; the second of the two frees the handle */
     if (!th_cas_acq_rel_acquire_both(&handle->xjoin, &state, TH_JOIN_DETACHED)) {

@@ -3,14 +3,16 @@
  */
 #include <errno.h>
 #include "base/check.h"
+#include "core/state/handle.h"
 #include "core/wait/cancel.h"
 #include "core/wait/scope_tree.h"
 #include "thrum/spawn.h"
 
-int thrum_cancel(thrum_handle *handle) {
-    if (!handle) {
+int thrum_cancel(thrum_handle *tagged) {
+    if (!tagged) {
         return -EINVAL;
     }
+    thrum_handle *handle = th_handle_of("thrum_cancel", tagged);
     th_cancel_hold();
     /* relaxed: once it has ended nothing else of it is touched: its scheduler may be gone */
     if (th_load_relaxed(&handle->xjoin) != TH_JOIN_DONE &&
