@@ -31,6 +31,9 @@ CHECK_UNUSED static int check_run_here(const check_test *test) {
     return 0;
 }
 
+/* By this a test's process tells that the test was not left in the middle, by an exit(0). */
+#define CHECK_CAME_TO_ITS_END 76
+
 /* The child's half of check_run_apart: it and its children are one process group. */
 CHECK_UNUSED __attribute__((noreturn)) static void check_run_child(const check_test *test,
                                                                    const sigset_t *signals) {
@@ -40,7 +43,7 @@ CHECK_UNUSED __attribute__((noreturn)) static void check_run_child(const check_t
 #endif
     sigprocmask(SIG_SETMASK, signals, NULL);
     test->run();
-    exit(0);
+    exit(CHECK_CAME_TO_ITS_END);
 }
 
 /*
@@ -92,9 +95,7 @@ CHECK_UNUSED static int check_run_apart(const check_test *test, int seconds) {
         return 1;
     }
     const bool ended = check_await_child(child, seconds, &status);
-    if (!ended || status != 0) {
-        kill(-child, SIGKILL); /* whatever it has left */
-    }
+    kill(-child, SIGKILL); /* whatever it has left */
     while (!ended && waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
@@ -102,10 +103,15 @@ CHECK_UNUSED static int check_run_apart(const check_test *test, int seconds) {
         return CHECK_ENDED_LATE;
     }
     if (!WIFEXITED(status)) {
-        printf("%s: wait status 0x%x\n", test->name, (unsigned)status);
+        printf("%s: ended by signal %d, %s\n", test->name, WTERMSIG(status),
+               strsignal(WTERMSIG(status)));
         return 1;
     }
-    return WEXITSTATUS(status);
+    if (WEXITSTATUS(status) == 0) {
+        printf("%s: its process exited with 0 before the test's end\n", test->name);
+        return 1;
+    }
+    return WEXITSTATUS(status) == CHECK_CAME_TO_ITS_END ? 0 : WEXITSTATUS(status);
 }
 
 /* The child's half of check_dies. */
