@@ -7,7 +7,6 @@
 /* matrix: policy workers */
 /* link: -Wl,--wrap=th_os_futex_wait */
 /* limit: 200 */
-#define WATCHDOG_SECONDS 190
 #include "support/everything.h"
 
 #include "platform/faults.h"

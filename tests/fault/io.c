@@ -4,7 +4,6 @@
  */
 /* matrix: policy workers */
 /* limit: 200 */
-#define WATCHDOG_SECONDS 190
 #include "support/io.h"
 #include "support/times.h"
 

@@ -5,7 +5,6 @@
  * docs/history/reviews/gate.md tells which of these tests were seen to fail with which planted
  * fault.
  */
-#define WATCHDOG_SECONDS 110
 #define _GNU_SOURCE
 
 #include "core/state/worker.h"

@@ -2,7 +2,6 @@
  * blocking.c: storms of calls that block the thread.
  */
 /* matrix: policy workers */
-#define WATCHDOG_SECONDS 110
 #include "support/support.h"
 
 typedef struct calls {

@@ -3,7 +3,6 @@
  * each other's fibers, posts from all threads, cancels, and a stop that waits for all.
  */
 /* matrix: policy workers */
-#define WATCHDOG_SECONDS 110
 #include "support/support.h"
 #include "support/times.h"
 

@@ -2,7 +2,6 @@
  * chan.c: random operations over channels, all at once, and one by one beside a model.
  */
 /* matrix: policy workers */
-#define WATCHDOG_SECONDS 110
 #include "support/chans.h"
 #include "support/times.h"
 

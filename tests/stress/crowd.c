@@ -3,7 +3,6 @@
  */
 /* matrix: policy workers */
 /* alone: */
-#define WATCHDOG_SECONDS 110
 #include "support/support.h"
 
 /* A million; less where the sanitizers keep books on every stack. gcc's gives up at 8128. */

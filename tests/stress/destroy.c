@@ -2,7 +2,6 @@
  * destroy.c: a primitive on the heap is destroyed and freed as soon as the wait on it has returned.
  */
 /* matrix: policy workers */
-#define WATCHDOG_SECONDS 110
 #include "support/support.h"
 
 typedef struct sync_set {

@@ -1,7 +1,6 @@
 /*
  * fifo.c: the fifo policy under load: order, rings of tasks, stopping while other threads post.
  */
-#define WATCHDOG_SECONDS 110
 #include "support/support.h"
 
 static void begin(rig *r, unsigned workers, unsigned block) {

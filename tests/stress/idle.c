@@ -4,7 +4,6 @@
  */
 /* matrix: policy workers */
 /* variants: */
-#define WATCHDOG_SECONDS 110
 #include "support/support.h"
 
 /* A baton that is handed on in a random way, so that at no instant nothing is runnable. */

@@ -2,7 +2,6 @@
  * inbox.c: pinned work from everywhere, while its worker sleeps, runs, steals or leaves.
  */
 /* matrix: policy workers */
-#define WATCHDOG_SECONDS 110
 #include "support/support.h"
 
 typedef struct mail {

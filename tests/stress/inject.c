@@ -1,7 +1,6 @@
 /*
  * inject.c: the inject queue itself (queue/inject.h): many producers, consumers by turns.
  */
-#define WATCHDOG_SECONDS 110
 #include "support/support.h"
 
 #include "queue/inject.h"

@@ -3,7 +3,6 @@
  * elsewhere. Every byte that arrives is the next one.
  */
 /* matrix: policy workers */
-#define WATCHDOG_SECONDS 110
 #include "support/io.h"
 #include "support/times.h"
 

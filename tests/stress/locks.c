@@ -2,7 +2,6 @@
  * locks.c: storms on mutexes, conditions and semaphores, by fibers and plain threads together.
  */
 /* matrix: policy workers */
-#define WATCHDOG_SECONDS 110
 #include "support/support.h"
 
 /* ---- counters ---- */

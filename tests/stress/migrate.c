@@ -2,7 +2,6 @@
  * migrate.c: fibers move between workers, and take all that is theirs with them.
  */
 /* matrix: policy workers */
-#define WATCHDOG_SECONDS 110
 #include "support/support.h"
 
 #define TRAVELLERS 64

@@ -3,7 +3,6 @@
  */
 /* matrix: policy workers */
 /* variants: */
-#define WATCHDOG_SECONDS 110
 #include "support/support.h"
 
 typedef struct item {

@@ -2,7 +2,6 @@
  * order.c: work of one producer keeps its order within a queue.
  */
 /* matrix: policy workers */
-#define WATCHDOG_SECONDS 110
 #include "support/support.h"
 
 #define PRODUCERS 8

@@ -3,7 +3,6 @@
  * queues.
  */
 /* matrix: policy workers */
-#define WATCHDOG_SECONDS 110
 #include "support/support.h"
 
 typedef struct load {

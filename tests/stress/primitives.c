@@ -3,7 +3,6 @@
  * deadlines that race with wakes, and the object destroyed right after.
  */
 /* matrix: policy workers */
-#define WATCHDOG_SECONDS 110
 #include "support/actors.h"
 
 enum { FIBERS = 10, THREADS = 3, ALL = FIBERS + THREADS };

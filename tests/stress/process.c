@@ -2,7 +2,6 @@
  * process.c: thousands of short programs.
  */
 /* matrix: policy workers */
-#define WATCHDOG_SECONDS 110
 #include "support/processes.h"
 #include "support/times.h"
 

@@ -3,7 +3,6 @@
  * thousands of each; races_million.c has the rest.
  */
 /* matrix: policy workers */
-#define WATCHDOG_SECONDS 110
 #include "support/races.h"
 
 TEST(cancel_against_wake) {

@@ -3,7 +3,6 @@
  */
 /* full: */
 /* limit: 1200 */
-#define WATCHDOG_SECONDS 1150
 #include "support/races.h"
 
 TEST(a_million_cancels_against_wakes) {

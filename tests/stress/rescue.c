@@ -6,7 +6,6 @@
  */
 /* matrix: policy workers */
 /* variants: */
-#define WATCHDOG_SECONDS 110
 #include "support/support.h"
 
 typedef struct long_task {

@@ -1,7 +1,6 @@
 /*
  * ring.c: the local queue itself (queue/ring.h): one owner against thieves.
  */
-#define WATCHDOG_SECONDS 110
 #include "support/support.h"
 
 #include "queue/ring.h"

@@ -3,7 +3,6 @@
  * garbage; then its end in the middle of them.
  */
 /* matrix: policy workers */
-#define WATCHDOG_SECONDS 110
 #include "support/served.h"
 
 typedef struct crowd {

@@ -2,7 +2,6 @@
  * shutdown.c: stopping against spawning, starting and stopping under load.
  */
 /* matrix: policy workers */
-#define WATCHDOG_SECONDS 110
 #include "support/threads.h"
 
 typedef struct flood {

@@ -2,7 +2,6 @@
  * spawn.c: storms of spawn, join and detach, by fibers and by plain threads.
  */
 /* matrix: policy workers */
-#define WATCHDOG_SECONDS 110
 #include "support/support.h"
 
 typedef struct storm {

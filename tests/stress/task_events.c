@@ -4,7 +4,6 @@
  */
 /* matrix: policy workers */
 /* alone: */
-#define WATCHDOG_SECONDS 110
 #include "support/support.h"
 #include "support/times.h"
 

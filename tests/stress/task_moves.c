@@ -2,7 +2,6 @@
  * task_moves.c: tasks that signal each other round a ring, and that move between schedulers;
  * threads that are still in a call about a task when stop frees the scheduler.
  */
-#define WATCHDOG_SECONDS 110
 
 #include "core/state/worker.h"
 #include "support/mapped.h"

@@ -60,7 +60,7 @@
 
 #define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
 
-/* How much slower everything is here: for counts and for the watchdog. */
+/* How much slower everything is here, for counts. */
 #if UNDER_TSAN
 #define SLOWNESS 8
 #elif UNDER_ASAN
@@ -152,11 +152,10 @@ static inline void rig_free(void *ctx, void *ptr) {
 
 /* ---- the watchdog ---- */
 
-/* It is a little less than the runner's limit; a stress test defines it as 110. */
-#ifndef WATCHDOG_SECONDS
-#define WATCHDOG_SECONDS 55
-#endif
-#define WATCHDOG_FACTOR (UNDER_TSAN ? 3 : UNDER_ASAN ? 2 : 1)
+/* A little less than the runner's limit; 0, none, for a test that runs in place. */
+static inline unsigned watchdog_seconds(void) {
+    return (unsigned)check_env("CHECK_LIMIT", 0) * 11 / 12;
+}
 
 static pthread_mutex_t watchdog_lock = PTHREAD_MUTEX_INITIALIZER;
 static rig *watchdog_rigs;
@@ -171,8 +170,7 @@ static inline long watchdog_now(void) {
 /* The watchdog has nothing to wait for, so it sleeps. */
 static inline void *watchdog_main(void *arg) {
     (void)arg;
-    const char *text = getenv("THRUM_TEST_WATCHDOG");
-    const long limit = text != NULL ? atol(text) : WATCHDOG_SECONDS * WATCHDOG_FACTOR;
+    const long limit = watchdog_seconds();
     const long end = watchdog_now() + limit;
     while (watchdog_now() < end) {
         const struct timespec nap = {.tv_sec = 1, .tv_nsec = 0};
@@ -192,7 +190,7 @@ static inline void *watchdog_main(void *arg) {
 
 static inline void watchdog_start(void) {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, watchdog_main, NULL) == 0)
+    if (watchdog_seconds() > 0 && pthread_create(&thread, NULL, watchdog_main, NULL) == 0)
         pthread_detach(thread);
 }
 

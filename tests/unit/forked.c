@@ -11,7 +11,7 @@ static pid_t fork_now(void) {
     const pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
-        alarm(WATCHDOG_SECONDS * WATCHDOG_FACTOR);
+        alarm(watchdog_seconds());
     }
     return child;
 }

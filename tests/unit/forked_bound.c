@@ -22,7 +22,7 @@ static pid_t fork_now(void) {
     const pid_t child = fork();
     if (child == 0) {
         /* A child that hangs ends with a status of its own. */
-        alarm(WATCHDOG_SECONDS * WATCHDOG_FACTOR);
+        alarm(watchdog_seconds());
     }
     return child;
 }

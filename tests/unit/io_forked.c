@@ -24,7 +24,7 @@ static int status_of_child(void (*fn)(void *), void *arg) {
     const pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
-        alarm(WATCHDOG_SECONDS * WATCHDOG_FACTOR);
+        alarm(watchdog_seconds());
         fn(arg);
         _exit(0);
     }
