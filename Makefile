@@ -27,7 +27,7 @@ test: ## build, and run the tests to pass before a change is handed in: 4 minute
 	@status=0; tools/run-tests $(PRESET) -LE full || status=1; \
 		tools/matrix $(PRESET) || status=1; exit $$status
 
-shake: ## repeat tests under five conditions (TESTS="unit/mutex.*" N=20 CONDITIONS=idle,loaded); tests/README.md
+shake: ## repeat tests under five conditions (TESTS="a full name or a regular expression" N=20 CONDITIONS=idle,loaded); tests/README.md
 	@tools/setup shake
 	@tools/shake -n $(or $(N),1) $(if $(CONDITIONS),-c $(CONDITIONS)) $(if $(TESTS),'$(TESTS)')
 

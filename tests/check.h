@@ -8,9 +8,15 @@
  *     }
  *
  * A check that fails, in any fiber or thread, prints one line and ends the process with status 1.
+ * check_dies(fn, arg, "text") demands that fn(arg) aborts with that text on stderr, in a child.
+ * CHECK_SKIP("no %s here", what) ends a test that cannot run here. support/support.h has the
+ * schedulers: rig_do(0, fn, arg) runs a fiber on one as the cell asks for it.
+ *
  * `PROGRAM --all` runs each test in a child and reports each by its full name,
- * FOLDER/FILE.TEST[CELL]; `PROGRAM TEST` runs one in place, for a debugger. CTest has one entry for
- * each file and cell.
+ * FOLDER/FILE.TEST[CELL]. A test fails too if it crashes, exceeds its limit, or exits with 0 before
+ * its end; whatever it leaves running is killed. `PROGRAM TEST` runs one in place, for a debugger,
+ * in the cell that the environment names: THRUM_POLICY=fifo THRUM_WORKERS=2 is fifo,w2. CTest has
+ * one entry for each file and cell.
  *
  * CMake finds the tests by the text `TEST(name) {` at a line's start. It knows these lines too, as
  * comments of their own:
@@ -20,7 +26,7 @@
  *     matrix: bound               the same with 0 to 64 workers and the main thread bound to the
  *                                 scheduler, once unbound, and with small stacks (bound.h)
  *     variants:                   test-full runs it also with each variant of the sharded policy
- *     limit: 200                  seconds that a test may take (60, stress 120)
+ *     limit: 200                  seconds that each test may take (60, stress 120)
  *     full:                       not in `make test`, only in test-full
  *     alone:                      no other test runs beside it
  *     compile: -O2 -g             options for release builds (otherwise -O1 -g1)
@@ -85,7 +91,7 @@ CHECK_SHARED const char *check_program; /* as it was started */
 /* Two strings. */
 #define CHECK_STR(a, b) check_str(__FILE__, __LINE__, #a " is " #b, (a), (b))
 
-/* Ends the test: it cannot be run here. CTest counts it as skipped. */
+/* Ends the test: it cannot be run here, and is reported as skipped. */
 #define CHECK_SKIP(...) check_skip(__FILE__, __LINE__, __VA_ARGS__)
 
 /* Skips a test of a feature that the platform of POSIX alone lacks. */
