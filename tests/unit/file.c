@@ -16,7 +16,6 @@ static int either_way(void *arg) {
     char path[64];
     (void)arg;
     for (int i = 0; i < 3; i++) {
-        const int before = fds_open();
         only_operations(i >= 1);
         no_rings(i == 2);
         in_dir(path);
@@ -24,14 +23,15 @@ static int either_way(void *arg) {
         out_of_dir(path);
         only_operations(false);
         no_rings(false);
-        CHECK_EQ(fds_open(), before);
     }
     return 0;
 }
 
 static void both_ways(thrum_fn fn) {
+    const int before = fds_open();
     body = fn;
     both(either_way);
+    CHECK_EQ(fds_open(), before);
 }
 
 /* ---- bytes ---- */
