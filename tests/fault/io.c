@@ -271,11 +271,13 @@ TEST(nth_accept) {
     CHECK_EQ(fcntl(listener, F_SETFL, O_NONBLOCK), 0);
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     CHECK_EQ(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    await_readable(listener);
     CHECK(tries_to_accept(NULL, listener, TH_OS_TCP) >= 0);
     CHECK_EQ(tries_to_accept(NULL, listener, TH_OS_TCP), -EAGAIN);
     close(fd);
     fd = socket(AF_INET, SOCK_STREAM, 0);
     CHECK_EQ(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    await_readable(listener);
     th_os_fail(TH_OS_FAULT_ACCEPT, 0, 1);
     CHECK_EQ(tries_to_accept(NULL, listener, TH_OS_TCP), -EMFILE);
     CHECK(tries_to_accept(NULL, listener, TH_OS_TCP) >= 0);

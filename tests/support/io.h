@@ -12,6 +12,7 @@
 #endif
 
 #include "support/actors.h"
+#include "support/ready.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>

@@ -9,6 +9,7 @@
 #define NETS_H
 
 #include "support/actors.h"
+#include "support/ready.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>

@@ -26,6 +26,7 @@ typedef struct hall {
     atomic_int idle_code;    /* the last that thrum_serve_idle has returned */
     atomic_int read_code; /* the last code of a read that failed, or of slow's wait for the test */
     atomic_int requests;
+    atomic_int slow_fd;     /* slow's last connection */
     atomic_int worker_bits; /* on which workers they have gone on behind a wait */
     thrum_sem go;           /* for connections that wait for the test */
 } hall;
@@ -79,6 +80,7 @@ CHECK_UNUSED static int echo(thrum_io io, void *arg) {
 CHECK_UNUSED static int slow(thrum_io io, void *arg) {
     hall *h = arg;
     char byte;
+    atomic_store(&h->slow_fd, io.fd);
     enters(h);
     int code = thrum_serve_idle(io, THRUM_FOREVER);
     if (code == 0 && thrum_read(io, &byte, 1) == 1) {

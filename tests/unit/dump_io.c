@@ -258,6 +258,7 @@ TEST(dials_and_names_are_told) {
     for (int i = 0; i < MANY; i++) {
         fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
         (void)connect(fds[i], (void *)&at, sizeof at);
+        await_readable(listener);
     }
     snprintf(where, sizeof where, "tcp:127.0.0.1:%u", ntohs(at.sin_port));
     snprintf(line, sizeof line, " dials %s, since tick ", where);

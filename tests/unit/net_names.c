@@ -331,6 +331,7 @@ static int silent_at(uint32_t host, uint16_t *port, int fds[], int n) {
     for (int i = 1; i < n; i++) {
         fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
         (void)connect(fds[i], (void *)&at, size);
+        await_readable(fds[0]); /* it is silent only once a connection stands in its queue */
     }
     return 0;
 }

@@ -221,7 +221,7 @@ static int dial_silent(void *arg) {
     return thrum_dial(&io, s->where, THRUM_FOREVER);
 }
 
-/* A listener with more connections than it takes; the system then ignores who dials. */
+/* A listener whose queue is full as soon as one stands in it; the system then ignores who dials. */
 static int silent_listener(struct sockaddr_in *at, int fds[], int max) {
     socklen_t size = sizeof *at;
     int n = 0;
@@ -233,6 +233,7 @@ static int silent_listener(struct sockaddr_in *at, int fds[], int max) {
     while (n < max) {
         fds[n] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
         (void)connect(fds[n++], (void *)at, size);
+        await_readable(fds[0]);
     }
     return n;
 }

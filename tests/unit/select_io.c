@@ -61,6 +61,7 @@ static void make_happen(scene *s, int which) {
         thrum_event_signal(&s->event);
     } else {
         put(s->e.fds[1], "x");
+        await_readable(s->e.fds[0]);
     }
 }
 
