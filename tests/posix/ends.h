@@ -28,6 +28,14 @@ CHECK_UNUSED static void pair_pipe(int fds[2], unsigned own) {
     CHECK_EQ(pipe(fds), 0);
 }
 
+/* Gives it a number that no other thread gets when it is free again: those get the lowest. */
+CHECK_UNUSED static int moved_up(int fd) {
+    const int high = fcntl(fd, F_DUPFD, 700);
+    CHECK(high >= 0);
+    CHECK_EQ(close(fd), 0);
+    return high;
+}
+
 /* How many descriptors the process has. */
 CHECK_UNUSED static int fds_in_use(void) {
     int n = 0;

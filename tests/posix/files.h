@@ -33,12 +33,17 @@ CHECK_UNUSED static bool file_is_open(int fd) {
     return fcntl(fd, F_GETFD) != -1;
 }
 
-/* A file as the program would open it; `direct`: a write is on the device when it returns. */
+/*
+ * A file as the program would open it; `direct`: a write is on the device when it returns. No other
+ * thread gets its number when it is free again: those get the lowest.
+ */
 CHECK_UNUSED static int file_opened(const char *path, bool direct) {
     const int fd =
         open(path, direct ? O_RDONLY | O_SYNC | O_CLOEXEC : O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    CHECK(fd >= 0);
-    return fd;
+    const int high = fcntl(fd, F_DUPFD_CLOEXEC, 700);
+    CHECK(fd >= 0 && high >= 0);
+    CHECK_EQ(close(fd), 0);
+    return high;
 }
 
 /* Two that are no files. */

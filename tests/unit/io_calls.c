@@ -35,6 +35,7 @@ static int adopts_what_it_may(void *arg) {
     CHECK_EQ(thrum_io_adopt(&io, folder), -EPERM);
     CHECK_EQ(io.fd + (int)io.turn, 14); /* nothing was written there */
     CHECK_EQ(pipe(fds), 0);
+    fds[0] = moved_up(fds[0]);
     CHECK_EQ(thrum_io_adopt(&io, fds[0]), 0);
     thrum_io again = none;
     CHECK_EQ(thrum_io_adopt(&again, fds[0]), -EEXIST);
@@ -100,6 +101,7 @@ static int uses_a_number_again(void *arg) {
     int fds[2];
     (void)arg;
     pair_open(fds, UNIX);
+    fds[0] = moved_up(fds[0]);
     thrum_io first = adopted(fds[0]);
     CHECK_EQ(thrum_io_close(first), 0);
     CHECK_EQ(dup2(fds[1], fds[0]), fds[0]); /* the number is another one's */

@@ -67,6 +67,7 @@ static void check_closed_under_all(scene *s, end_kind k, bool fiber) {
     enum { EACH = 2 };
     atomic_store(&s->ended, 0);
     pair_open(s->e.fds, k);
+    s->e.fds[0] = moved_up(s->e.fds[0]);
     CHECK(fill(s->e.fds[0]) > 0);
     s->e.io[0] = adopted(s->e.fds[0]);
     cast *c = cast_new(&s->r);

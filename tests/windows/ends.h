@@ -19,6 +19,11 @@ CHECK_UNUSED static void pair_pipe(int fds[2], unsigned own) {
     CHECK_EQ(th_os_pipe(fds, 1 - own), 0);
 }
 
+/* No number can be wished for here. */
+CHECK_UNUSED static int moved_up(int fd) {
+    return fd;
+}
+
 /* How many sockets the process has, without the library's wake-ups, which it keeps for later. */
 CHECK_UNUSED static int fds_in_use(void) {
     return unix_sockets();
