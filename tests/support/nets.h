@@ -39,6 +39,15 @@ static inline thrum_io listen_at(const char *address, char where[THRUM_ADDRESS_T
     return listener;
 }
 
+/*
+ * An address of this machine's that is this process's alone, with any port: so a port stays free
+ * when it is closed. At the usual address other programs may get it.
+ */
+CHECK_UNUSED static void own_address(char to[THRUM_ADDRESS_TEXT], const char *scheme) {
+    const unsigned n = 0x400000 + ((unsigned)getpid() & 0x3fffff);
+    snprintf(to, THRUM_ADDRESS_TEXT, "%s:127.%u.%u.%u:0", scheme, n >> 16, n >> 8 & 255, n & 255);
+}
+
 CHECK_UNUSED static bool has_ipv6(void) {
     thrum_io io;
     int code = thrum_listen(&io, "tcp:[::1]:0", NULL);

@@ -249,13 +249,26 @@ TEST(only_sockets_have_addresses) {
 
 /* ---- listening ---- */
 
+/* What the system says of an address that is another machine's: it may be set to take any. */
+static int code_of_foreign_address(void) {
+    const struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0xcb007101)};
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    const int code = bind(fd, (const void *)&at, sizeof at) < 0 ? -errno : 0;
+    close(fd);
+    return code;
+}
+
 static int errors_body(void *arg) {
-    char where[THRUM_ADDRESS_TEXT];
+    char own[THRUM_ADDRESS_TEXT], where[THRUM_ADDRESS_TEXT];
     thrum_io listener, io;
     (void)arg;
-    listener = listen_at("tcp:127.83.12.7:0", where); /* no other program's: its port stays free */
+    own_address(own, "tcp");
+    listener = listen_at(own, where);
     CHECK_EQ(thrum_listen(&io, where, NULL), -EADDRINUSE);
-    CHECK_EQ(thrum_listen(&io, "tcp:203.0.113.1:0", NULL), -EADDRNOTAVAIL);
+    const int code = code_of_foreign_address();
+    CHECK(code == -EADDRNOTAVAIL || code == 0);
+    CHECK_EQ(thrum_listen(&io, "tcp:203.0.113.1:0", NULL), code);
+    CHECK(code != 0 || thrum_io_close(io) == 0);
     CHECK_EQ(thrum_io_close(listener), 0);
     CHECK_EQ(thrum_dial(&io, where, THRUM_FOREVER), -ECONNREFUSED);
     CHECK_EQ(thrum_listen(&listener, where, NULL), 0); /* at once */
@@ -291,7 +304,7 @@ TEST(errors_about_a_path_come_back) {
 /* `shared`: THRUM_LISTEN_SHARED, or 0: then the address is free when the first is closed. */
 static void check_listen_options(unsigned shared) {
     thrum_listen_options options = THRUM_LISTEN_OPTIONS_INIT;
-    char where[THRUM_ADDRESS_TEXT];
+    char own[THRUM_ADDRESS_TEXT], where[THRUM_ADDRESS_TEXT];
     thrum_io a, b, near;
     int value = 0;
     socklen_t size = sizeof value;
@@ -300,7 +313,8 @@ static void check_listen_options(unsigned shared) {
     options.receive_buffer = 20000;
     options.send_buffer = 30000;
     options.keepalive = THRUM_S(40);
-    CHECK_EQ(thrum_listen(&a, "tcp:127.0.0.1:0", &options), 0);
+    own_address(own, "tcp");
+    CHECK_EQ(thrum_listen(&a, own, &options), 0);
     CHECK_EQ(thrum_io_local(a, where, sizeof where), 0);
     CHECK_EQ(thrum_listen(&b, where, NULL), -EADDRINUSE);
     CHECK_EQ(thrum_listen(&b, where, &options), shared ? 0 : -EADDRINUSE);
