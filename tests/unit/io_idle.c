@@ -26,7 +26,7 @@ static int raise_limit(void) {
     CHECK_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
     limit.rlim_cur = limit.rlim_max;
     CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
-    const rlim_t pairs = (limit.rlim_cur - 300) / 2; /* workers have sets */
+    const rlim_t pairs = limit.rlim_cur < 300 ? 0 : (limit.rlim_cur - 300) / 2; /* sets have some */
     return pairs < PAIRS ? (int)pairs : PAIRS;
 }
 
