@@ -432,10 +432,10 @@ TEST(bytes_are_put_back) {
 static int skip_many(void *arg) {
     (void)arg;
     pair p;
-    static char bytes[40000];
+    static char bytes[4000]; /* a pipe holds a page at least */
     pair_reading(&p, 100);
     feed(&p, bytes, sizeof bytes);
-    CHECK_EQ(thrum_stream_skip(&p.stream, 39000), 39000);
+    CHECK_EQ(thrum_stream_skip(&p.stream, 3000), 3000);
     for (int64_t n, left = 1000; left > 0; left -= n > 0 ? n : 0) { /* the deadline may be early */
         n = thrum_stream_skip_until(&p.stream, 5000, soon());
         CHECK(n == -ETIMEDOUT || (n > 0 && n <= left));
@@ -458,26 +458,26 @@ TEST(skip_counts) {
 
 static int read_large(void *arg) {
     (void)arg;
-    static char bytes[30000];
-    static char to[30000];
+    static char bytes[3000]; /* a pipe holds a page at least */
+    static char to[3000];
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (char)(i * 31 % 251);
-    for (size_t cut = 0; cut < 20000; cut += 999) {
+    for (size_t cut = 0; cut < 2000; cut += 99) {
         pair p;
-        pair_reading(&p, 512);
+        pair_reading(&p, 51);
         feed(&p, bytes, cut + 1);
         CHECK_EQ(thrum_stream_skip(&p.stream, 1), 1);
         memset(to, 0, sizeof to);
-        CHECK_EQ(thrum_stream_read_full_until(&p.stream, to, 20000, soon()), -ETIMEDOUT);
-        CHECK_EQ(thrum_stream_read_full_until(&p.stream, to, 20000, soon()), -ETIMEDOUT);
+        CHECK_EQ(thrum_stream_read_full_until(&p.stream, to, 2000, soon()), -ETIMEDOUT);
+        CHECK_EQ(thrum_stream_read_full_until(&p.stream, to, 2000, soon()), -ETIMEDOUT);
         feed(&p, bytes + cut + 1, sizeof bytes - cut - 1);
-        CHECK_EQ(thrum_stream_read_full(&p.stream, to, 20000), 20000);
-        CHECK(memcmp(to, bytes + 1, 20000) == 0);
-        CHECK_EQ(thrum_stream_read_full(&p.stream, to, 9999), 9999);
-        CHECK(memcmp(to, bytes + 20001, 9999) == 0);
+        CHECK_EQ(thrum_stream_read_full(&p.stream, to, 2000), 2000);
+        CHECK(memcmp(to, bytes + 1, 2000) == 0);
+        CHECK_EQ(thrum_stream_read_full(&p.stream, to, 999), 999);
+        CHECK(memcmp(to, bytes + 2001, 999) == 0);
         feed(&p, "end", 3);
         pair_end(&p);
-        CHECK_EQ(thrum_stream_read_full(&p.stream, to, 20000), 3);
+        CHECK_EQ(thrum_stream_read_full(&p.stream, to, 2000), 3);
         CHECK_EQ(thrum_stream_close(&p.stream), 0);
     }
     return 0;
