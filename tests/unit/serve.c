@@ -109,10 +109,12 @@ TEST(a_full_server_ends) {
     hall_init(&h, echo);
     h.options.connections_max = 1;
     hall_open(&h);
-    for (int i = 0; i < 3; i++) {
+    fds[0] = guest_at(h.where);
+    guest_asks(fds[0]); /* before the others come: nobody else has taken the place */
+    for (int i = 1; i < 3; i++) {
         fds[i] = guest_at(h.where);
     }
-    guest_asks(fds[0]);
+    await_readable(h.listener.fd);
     CHECK_EQ(thrum_sched_wait_idle(h.r.sched, THRUM_FOREVER), 0);
     CHECK_EQ(hall_end(&h), 0);
     CHECK_EQ(atomic_load(&h.begun), 1);
