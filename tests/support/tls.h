@@ -191,6 +191,9 @@ CHECK_UNUSED static void couple_try(couple *c, thrum_tls_config *server, thrum_t
     beside b;
     *c = (couple){.server_config = server, .deadline = THRUM_FOREVER};
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, c->fds), 0);
+    for (int i = 0; i < 2; i++) { /* the system may be set to give more than any test writes */
+        CHECK_EQ(setsockopt(c->fds[i], SOL_SOCKET, SO_SNDBUF, &(int){106496}, sizeof(int)), 0);
+    }
     beside_begin(&b, couple_serves, c);
     c->client_code = thrum_tls_client(&c->client, client, adopted(c->fds[0]), host, c->deadline);
     beside_end(&b);
