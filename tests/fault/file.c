@@ -16,12 +16,16 @@ static char path[64];
 static int fds_before;
 
 static void begin(void) {
-    in_dir(path);
     fds_before = fds_open();
+#if HAS_WATCHES
+    watch = watch_opened();
+#else
+    CHECK_EQ(thrum_watch_open(&watch), -ENOSYS);
+#endif
+    in_dir(path);
     io = opened("a", NEW);
     to = opened("b", NEW);
     fclose(fopen("r", "w"));
-    CHECK_EQ(thrum_watch_open(&watch), HAS_WATCHES ? 0 : -ENOSYS);
     CHECK_EQ(thrum_file_pwrite(io, "text", 4, 0, THRUM_FOREVER), 4);
     only_operations(true);
 }
@@ -369,6 +373,10 @@ TEST(no_memory_for_the_record_of_a_file) {
     CHECK_EQ(thrum_file_open(&none, FILE_NULL, THRUM_FILE_READ, 0, THRUM_FOREVER), -ENOMEM);
     CHECK_EQ(fds_open(), before);
     th_os_fail_map(0, 1);
-    CHECK_EQ(thrum_watch_open(&none), HAS_WATCHES ? -ENOMEM : -ENOSYS);
+    const int code = thrum_watch_open(&none);
+    if (code == -EMFILE) {
+        CHECK_SKIP("others have all watches that the user may open");
+    }
+    CHECK_EQ(code, HAS_WATCHES ? -ENOMEM : -ENOSYS);
     CHECK_EQ(fds_open(), before);
 }

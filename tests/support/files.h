@@ -68,6 +68,17 @@ CHECK_UNUSED static thrum_io opened(const char *path, unsigned flags) {
     return io;
 }
 
+/* All programs of a user share how many watches the system lets it open. */
+CHECK_UNUSED static thrum_io watch_opened(void) {
+    thrum_io io = {0, 0};
+    const int code = thrum_watch_open(&io);
+    if (code == -EMFILE) {
+        CHECK_SKIP("others have all watches that the user may open");
+    }
+    CHECK_EQ(code, 0);
+    return io;
+}
+
 CHECK_UNUSED static void check_holds(const char *path, const char *text) {
     char bytes[256] = "";
     CHECK_EQ(thrum_file_load(path, bytes, sizeof bytes - 1, THRUM_FOREVER), strlen(text));
