@@ -294,6 +294,7 @@ static int whole_body(void *arg) {
 TEST(sizes_and_what_is_known) {
     /* Truncated, allocated, punched; by path and by handle. */
     NOT_BY_POSIX("room behind the end of a file");
+    umask(022); /* whatever the user's is */
     both_ways(whole_body);
 }
 
