@@ -10,9 +10,12 @@ import tempfile
 import threading
 
 TOOL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "tools", "thrum-top")
-HELLO = b'[{"sched": "odd", "pid": 1, "version": "0", "now": 1}]\n\0'
-METRICS = b'[{"sched": "odd", "workers": 1, "all": {"tasks_started": 1}, "worker": [{"tasks_started": 1}]}]\n\0'
-TOP = b'[{"sched": "odd", "samples": 0, "function": []}]\n\0'
+SCHED = f"odd-{os.getpid()}"  # nobody else has one of that name
+NOBODY = "4194304"  # the least number that no process has on any Linux
+NAMED = b'[{"sched": "%s", ' % SCHED.encode()
+HELLO = NAMED + b'"pid": 1, "version": "0", "now": 1}]\n\0'
+METRICS = NAMED + b'"workers": 1, "all": {"tasks_started": 1}, "worker": [{"tasks_started": 1}]}]\n\0'
+TOP = NAMED + b'"samples": 0, "function": []}]\n\0'
 WHOLE = {"hello": HELLO, "metrics": METRICS, "top": TOP, "waits": b"[]\0", "dump": b"[]\0"}
 
 
@@ -61,6 +64,13 @@ def fails_in_one_line(done):
     assert done.returncode == 1 and len(lines) == 1 and lines[0].startswith("thrum-top: "), done
 
 
+def is_not_found(done):
+    """What else can be looked at is listed: others of the same user's may run."""
+    lines = done.stderr.decode().splitlines()
+    assert done.returncode == 1 and lines[0].startswith(f"thrum-top: none can be looked at as {SCHED} "), done
+    assert not any(SCHED in line or NOBODY in line for line in lines[1:]), done
+
+
 def odd_answers(folder):
     path = os.path.join(folder, "odd")
     with served(path, WHOLE):
@@ -79,10 +89,8 @@ def leftovers(folder):
     """A socket at which nobody listens goes only if it is that of a process that has ended."""
     mine = os.path.join(folder, "thrum")
     os.mkdir(mine, 0o700)
-    ended = subprocess.Popen(["true"])
-    ended.wait()
-    names = {os.path.join(mine, str(os.getpid())): True, os.path.join(mine, str(ended.pid)): False,
-             os.path.join(mine, "other"): True, os.path.join(folder, str(ended.pid)): True}
+    names = {os.path.join(mine, str(os.getpid())): True, os.path.join(mine, NOBODY): False,
+             os.path.join(mine, "other"): True, os.path.join(folder, NOBODY): True}
     for path in names:
         socket.socket(socket.AF_UNIX).bind(path)
         fails_in_one_line(top("--once", path))
@@ -99,11 +107,11 @@ def folders_of_others(folder):
     for mode in (0o700, 0o777):
         os.mkdir(mine)
         os.chmod(mine, mode)
-        with served(os.path.join(mine, "4194304"), WHOLE):
+        with served(os.path.join(mine, NOBODY), WHOLE):
             if mode == 0o700:
-                await_found("odd")
+                await_found(SCHED)
             else:
-                fails_in_one_line(top("--once", "--interval", "0.1", "odd"))
+                is_not_found(top("--once", "--interval", "0.1", SCHED))
         os.rmdir(mine)
 
 
@@ -114,8 +122,8 @@ def stopped(folder):
     deaf = socket.socket(socket.AF_UNIX)
     deaf.bind(os.path.join(mine, "1"))
     deaf.listen(4)
-    with served(os.path.join(mine, "4194304"), WHOLE):
-        await_found("odd")
+    with served(os.path.join(mine, NOBODY), WHOLE):
+        await_found(SCHED)
     os.unlink(os.path.join(mine, "1"))
     os.rmdir(mine)
 
@@ -123,7 +131,7 @@ def stopped(folder):
 def odd_outputs(folder):
     path = os.path.join(folder, "odd")
     name = '[{"sched": "\u00e9\u4e2d", '.encode()
-    named = {k: v.replace(b'[{"sched": "odd", ', name) for k, v in WHOLE.items()}
+    named = {k: v.replace(NAMED, name) for k, v in WHOLE.items()}
     with served(path, named):
         done = top("--once", "--interval", "0.1", path, env={**os.environ, "PYTHONIOENCODING": "ascii"})
         assert done.returncode == 0 and not done.stderr, done
