@@ -93,10 +93,13 @@ def certificate(folder):
     return files
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def reserved_port():
+    """A socket that keeps its port from everybody but a server that says SO_REUSEADDR, or SO_REUSEPORT, as all of these do."""
+    keeper = socket.socket()
+    for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):
+        keeper.setsockopt(socket.SOL_SOCKET, option, 1)
+    keeper.bind(("127.0.0.1", 0))
+    return keeper
 
 
 def on_cores(cores, nice=0):
@@ -116,7 +119,8 @@ class Server:
 
     def __init__(self, systems, system, row, cores):
         self.folder = tempfile.mkdtemp(prefix="thrum-servers-")
-        self.port = free_port()
+        self.keeper = reserved_port()
+        self.port = self.keeper.getsockname()[1]
         command = systems.command(system, row, self.port, self.folder)
         self.shown = " ".join(command).replace(ROOT + "/", "").replace(self.folder, "DIR").replace(str(self.port), "PORT")
         self.out = open(os.path.join(self.folder, "out"), "w+b")  # pylint: disable=consider-using-with
@@ -198,6 +202,7 @@ class Server:
                         pass
                 self.process.wait()
         self.out.close()
+        self.keeper.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self):

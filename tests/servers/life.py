@@ -26,7 +26,8 @@ class Life:
         self.kind = kind
         self.work = tempfile.mkdtemp(prefix="servers.")
         os.chmod(self.work, 0o755)
-        self.port = free_port()
+        self.keeper = reserved_port()
+        self.port = self.keeper.getsockname()[1]
         self.err = os.path.join(self.work, "err")
         first = dies_with_us(None)
 
@@ -44,6 +45,7 @@ class Life:
     def __exit__(self, *_):
         self.process.kill()
         self.process.wait()
+        self.keeper.close()
         shutil.rmtree(self.work, ignore_errors=True)
 
     def said(self):
@@ -78,10 +80,12 @@ class Life:
         self.ends(1, says=r"%s: .*\n" % self.kind.name)
 
 
-def free_port():
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
-        return other.getsockname()[1]
+def reserved_port():
+    """A socket that keeps its port from everybody but the server, which says SO_REUSEADDR."""
+    keeper = socket.socket()
+    keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    keeper.bind(("0.0.0.0", 0))
+    return keeper
 
 
 def can_connect(port):
