@@ -83,7 +83,7 @@ def waited_in(trace, function):
     with open(trace) as file:
         slices = sorted((e["ts"], e["ts"] + e["dur"]) for e in json.load(file)["traceEvents"]
                         if e["ph"] == "X" and e.get("cat") == "run" and e["args"].get("function", "").split("+")[0] == function)
-    assert len(slices) == 21, slices  # it sleeps twenty times
+    assert 1 <= len(slices) <= 21, slices  # it sleeps twenty times; a deadline that has passed already suspends nobody
     return sum(after[0] - before[1] for before, after in zip(slices, slices[1:])) / 1000
 
 
@@ -98,7 +98,8 @@ def of_the_program(folder, program):
     script = b""
     while b" crunch+" not in script:  # perf loses samples while it is held up itself
         subprocess.run(record + [program, trace], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        script = subprocess.run(["perf", "script", "-i", data], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
+        # In microseconds, a sample at the begin of a slice would be before it.
+        script = subprocess.run(["perf", "script", "--ns", "-i", data], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
     told = run("--trace", trace, text=script.decode("utf-8", "replace"))
     lines = [line.split() for line in told.split("\n") if line]
     crunches = {line[1]: int(line[2]) for line in lines if line[0] == "crunch"}
