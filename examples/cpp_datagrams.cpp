@@ -9,9 +9,9 @@
 
 using namespace std::chrono_literals;
 
-/* Answers three questions, each to where it came from. */
+/* Answers questions, each to where it came from, until it is cancelled. */
 static void answer(thrum::datagrams &here) {
-    for (int i = 0; i < 3; i++) {
+    for (;;) {
         char question[64];
         thrum::address from;
         const size_t n = here.receive(question, sizeof(question), &from);
@@ -20,15 +20,16 @@ static void answer(thrum::datagrams &here) {
     }
 }
 
-/* Asks until an answer comes in time. */
+/* Asks until the answer comes: what is late is asked for again, and then comes twice. */
 static std::string ask(thrum::datagrams &there, const std::string &question) {
     char text[64];
-    int64_t n = -1;
-    while (n < 0) {
+    std::string got;
+    while (got != "yes, " + question) {
         there.send(question.data(), question.size());
-        n = there.receive_for(text, sizeof(text), 1s);
+        const int64_t n = there.receive_for(text, sizeof(text), 1s);
+        got.assign(text, n > 0 ? static_cast<size_t>(n) : 0);
     }
-    return std::string(text, static_cast<size_t>(n));
+    return got;
 }
 
 /* What is made in the directory first. */
@@ -50,7 +51,7 @@ int main() {
         answers.cancel();
         try {
             answers.join();
-        } catch (const std::system_error &) { /* an answer of its three was asked for twice */
+        } catch (const std::system_error &) { /* that it was cancelled */
         }
         char path[] = "/tmp/thrum-cpp-XXXXXX";
         if (!mkdtemp(path)) {
