@@ -9,16 +9,15 @@
  */
 #define _GNU_SOURCE 1
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <thrum.h>
 #include <unistd.h>
-
-/* For what is said on stderr to be taken: whoever does not read it holds nobody up. */
-#define SAY THRUM_MS(100)
 
 struct options {
     const char *listen, *target;
@@ -33,6 +32,20 @@ struct pair {
     thrum_time idle;
     atomic_int_least64_t xmoved; /* when something last moved, in either direction */
 };
+
+/* Says a line, if stderr takes it at once: whoever does not read it holds nobody up. */
+__attribute__((format(printf, 1, 2))) static void say(const char *format, ...) {
+    static thrum_mutex one_at_a_time = THRUM_MUTEX_INIT;
+    struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};
+    va_list args;
+    va_start(args, format);
+    thrum_mutex_lock(&one_at_a_time); /* another line might take the room */
+    if (poll(&room, 1, 0) == 1 && (room.revents & POLLOUT)) {
+        vdprintf(STDERR_FILENO, format, args);
+    }
+    thrum_mutex_unlock(&one_at_a_time);
+    va_end(args);
+}
 
 /* ---- one direction ---- */
 
@@ -115,8 +128,7 @@ static int pass_on(thrum_io client, void *arg) {
     int err = thrum_dial(&pair.target, options->target, thrum_after(options->dial));
     if (err) {
         spoil(client);
-        thrum_stream_printf_until(thrum_stderr(), thrum_after(SAY), "proxy: %s: %s\n",
-                                  options->target, thrum_strerror(err));
+        say("proxy: %s: %s\n", options->target, thrum_strerror(err));
         return err;
     }
     atomic_init(&pair.xmoved, thrum_now());
@@ -242,7 +254,7 @@ int main(int argc, char **argv) {
     int err = thrum_run(NULL, serve, &options);
     if (err) {
         const char *why = err == -ETIMEDOUT ? "some connections were cut off" : thrum_strerror(err);
-        thrum_stream_printf_until(thrum_stderr(), thrum_after(SAY), "proxy: %s\n", why);
+        say("proxy: %s\n", why);
     }
     return err != 0;
 }
