@@ -356,8 +356,10 @@ def test_memory_has_a_limit():
         assert client.ask("MSET", "kept", "2", "other", b"x" * 20000).startswith("OOM")
         assert client.ask("FLUSHALL") == OK and info(client, "used_memory") == 0
         # Keys alone, until a table cannot grow.
-        client.send(b"".join(encode("SET", "k%d" % i, "") for i in range(20000)))
-        answers = [client.answer() for _ in range(20000)]
+        answers = []
+        for some in range(0, 20000, 500):  # the answers to so few have room, however little the system keeps
+            client.send(b"".join(encode("SET", "k%d" % i, "") for i in range(some, some + 500)))
+            answers += [client.answer() for _ in range(500)]
         assert client.ask("DBSIZE") == answers.count(OK) < 20000 and client.ask("GET", "k0") == b""
         assert client.ask("FLUSHALL") == OK and info(client, "used_memory") == 0
         # Requests whose end does not come.
@@ -390,7 +392,7 @@ def test_requests_have_a_limit():
 def test_few_descriptors_serve_many():
     with serving(files=64) as server:
         guests = {}
-        for _ in range(200):
+        for _ in range(100):  # some systems let no more than 128 wait
             guest = Client(server.port)
             guest.send(encode("PING"))
             guests[guest.socket] = guest

@@ -187,13 +187,8 @@ def test_a_target_that_is_not_there():
 def test_a_target_that_does_not_answer():
     """Its queue is full: the system drops what else asks for a connection."""
     target, address = listener(0)
-    waiting = []
-    for _ in range(8):
-        guest = socket.socket()
-        guest.setblocking(False)
-        guest.connect_ex(target.getsockname())
-        waiting.append(guest)
-    with Proxy(address, "-t", "0.05") as proxy:
+    with socket.create_connection(target.getsockname()), Proxy(address, "-t", "0.05") as proxy:
+        select.select([target], [], [])  # until the system has the connection in the queue
         begin = time.monotonic()
         assert is_refused(proxy)
         assert time.monotonic() - begin >= 0.05
@@ -224,7 +219,7 @@ def test_few_descriptors_serve_many():
     target, address = listener()
     guests = set()
     with Proxy(address, files=64) as proxy:
-        for i in range(200):
+        for i in range(100):  # some systems let no more than 128 wait
             guest = proxy.client()
             guest.sendall(b"%3d" % i)
             guests.add(guest)
