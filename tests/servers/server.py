@@ -81,7 +81,8 @@ class Server:
     def metrics(self):
         """Samples by their names, workers together; httpd's only."""
         sums = {}
-        with urllib.request.urlopen("http://127.0.0.1:%d/metrics" % self.port, timeout=LIMIT) as answer:
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # not by the user's proxy
+        with opener.open("http://127.0.0.1:%d/metrics" % self.port, timeout=LIMIT) as answer:
             for line in answer.read().decode().splitlines():
                 if not line.startswith("#"):
                     name, value = re.fullmatch(r"(\w+)(?:\{.*\})? (\d+)", line).groups()
