@@ -8,7 +8,7 @@ tests="what_is_posted_from_outside_runs a_deadline_of_a_held_worker_is_met held_
 work=$(mktemp -d)
 group=
 trap 'rm -rf "$work"; [ -z "$group" ] || rmdir "$group"' EXIT
-export DEBUGINFOD_URLS= THRUM_WORKERS=2
+export DEBUGINFOD_URLS= LC_ALL=C SHELL=/bin/sh THRUM_WORKERS=2
 
 inside() { # COMMAND...: runs it in the group
     sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" "$@"

@@ -15,7 +15,7 @@ script=$here/tools/thrum-gdb.py
 work=$(mktemp -d)
 stub=
 trap '[ -z "$stub" ] || kill "$stub" 2>/dev/null || true; rm -rf "$work"' EXIT
-export DEBUGINFOD_URLS=
+export DEBUGINFOD_URLS= LC_ALL=C SHELL=/bin/sh # by which gdb starts programs
 # Somebody who stops and continues processes stops none that gdb runs: it would be told as a stop of the program's.
 held="-ex 'handle SIGSTOP SIGCONT nostop noprint nopass'"
 log=$work/log
@@ -260,16 +260,19 @@ words() {
 
 qemu() {
     command -v gdb-multiarch >/dev/null || { echo "no gdb-multiarch here"; exit 77; }
-    port=$((20000 + $$ % 20000))
+    at=$work/stub
     each() { # WORDS: gdb on the program under the emulator
-        $emulator -g $port "$program" >/dev/null 2>&1 &
+        rm -f "$at"
+        $emulator -g "$at" "$program" >/dev/null 2>&1 &
         stub=$!
-        eval "gdb-multiarch -batch -nx $(echo "-ex 'set pagination off' -ex 'set width 0' -ex 'file $program' -ex 'set tcp auto-retry on'
-            -ex 'target remote localhost:$port' -ex continue -x '$script' $1" | tr '\n' ' ')" >"$log" 2>&1 || true
+        until grep -q " 00010000 .* $at\$" /proc/net/unix; do # until it listens there
+            kill -0 $stub || fails "no stub"
+        done
+        eval "gdb-multiarch -batch -nx $(echo "-ex 'set pagination off' -ex 'set width 0' -ex 'file $program'
+            -ex 'target remote $at' -ex continue -x '$script' $1" | tr '\n' ' ')" >"$log" 2>&1 || true
         kill -9 $stub 2>/dev/null || true
         wait $stub 2>/dev/null || true
         stub=
-        port=$((port + 1))
     }
     each "$commands"
     all_is_told "aarch64, qemu's stub"

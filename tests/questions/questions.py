@@ -73,7 +73,8 @@ def dumped(work, name, settled, last):
 
 def clean():
     """The environment, without the user's own settings."""
-    return {**{k: v for k, v in os.environ.items() if not k.startswith("THRUM_")}, "THRUM_WORKERS": "2"}
+    given = {k: v for k, v in os.environ.items() if not k.startswith("THRUM_")}
+    return {**given, "LC_ALL": "C", "SHELL": "/bin/sh", "DEBUGINFOD_URLS": "", "THRUM_WORKERS": "2"}
 
 
 def printed(work, *commands):
