@@ -31,8 +31,8 @@ CHECK_UNUSED static int check_run_here(const check_test *test) {
     return 0;
 }
 
-/* By this a test's process tells that the test was not left in the middle, by an exit(0). */
-#define CHECK_CAME_TO_ITS_END 76
+/* The status of a test's process whose test has returned: with 0 something else has ended it. */
+#define CHECK_RETURNED 76
 
 /* The child's half of check_run_apart: it and its children are one process group. */
 CHECK_UNUSED __attribute__((noreturn)) static void check_run_child(const check_test *test,
@@ -43,22 +43,36 @@ CHECK_UNUSED __attribute__((noreturn)) static void check_run_child(const check_t
 #endif
     sigprocmask(SIG_SETMASK, signals, NULL);
     test->run();
-    exit(CHECK_CAME_TO_ITS_END);
+    exit(CHECK_RETURNED);
+}
+
+/* The signals that the runner waits for: a child's end, and those that end the runner. */
+CHECK_UNUSED static void check_signals(sigset_t *ends) {
+    static const int interrupts[] = {SIGHUP, SIGINT, SIGTERM};
+    struct sigaction action;
+    signal(SIGCHLD, SIG_DFL); /* where it is ignored no status is kept */
+    sigemptyset(ends);
+    sigaddset(ends, SIGCHLD);
+    for (size_t i = 0; i < sizeof interrupts / sizeof interrupts[0]; i++) {
+        if (sigaction(interrupts[i], NULL, &action) == 0 && action.sa_handler == SIG_DFL) {
+            sigaddset(ends, interrupts[i]);
+        }
+    }
 }
 
 /*
- * Waits for the child, `seconds` at most unless that is 0; whether it has ended. SIGCHLD is
- * blocked.
+ * Waits for the child, `seconds` at most unless that is 0; whether it has ended. Its number stays
+ * its own. The signals `ends` are blocked.
  */
-CHECK_UNUSED static bool check_await_child(pid_t child, int seconds, int *status) {
+CHECK_UNUSED static bool check_await_child(pid_t child, int seconds, const sigset_t *ends) {
     struct timespec now, end, left;
-    sigset_t ends;
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGCHLD);
     clock_gettime(CLOCK_MONOTONIC, &end);
     end.tv_sec += seconds > 0 ? seconds : 1000000;
     for (;;) {
-        if (waitpid(child, status, WNOHANG) == child) {
+        siginfo_t info;
+        info.si_pid = 0;
+        if (waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+            info.si_pid == child) {
             return true;
         }
         clock_gettime(CLOCK_MONOTONIC, &now);
@@ -71,7 +85,11 @@ CHECK_UNUSED static bool check_await_child(pid_t child, int seconds, int *status
         if (left.tv_sec < 0) {
             return false;
         }
-        sigtimedwait(&ends, NULL, &left);
+        const int number = sigtimedwait(ends, NULL, &left);
+        if (number > 0 && number != SIGCHLD) {
+            kill(-child, SIGKILL);
+            _exit(128 + number); /* as a shell tells of it */
+        }
     }
 }
 
@@ -82,8 +100,7 @@ CHECK_UNUSED static bool check_await_child(pid_t child, int seconds, int *status
 CHECK_UNUSED static int check_run_apart(const check_test *test, int seconds) {
     sigset_t ends, before;
     int status = 0;
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGCHLD);
+    check_signals(&ends);
     fflush(NULL);
     sigprocmask(SIG_BLOCK, &ends, &before);
     const pid_t child = fork();
@@ -94,9 +111,10 @@ CHECK_UNUSED static int check_run_apart(const check_test *test, int seconds) {
         perror("fork");
         return 1;
     }
-    const bool ended = check_await_child(child, seconds, &status);
-    kill(-child, SIGKILL); /* whatever it has left */
-    while (!ended && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    const bool ended = check_await_child(child, seconds, &ends);
+    kill(child, SIGKILL);
+    kill(-child, SIGKILL); /* whatever it has left, which may have our stdout */
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (!ended) {
@@ -108,10 +126,10 @@ CHECK_UNUSED static int check_run_apart(const check_test *test, int seconds) {
         return 1;
     }
     if (WEXITSTATUS(status) == 0) {
-        printf("%s: its process exited with 0 before the test's end\n", test->name);
+        printf("%s: something ended its process before the test returned\n", test->name);
         return 1;
     }
-    return WEXITSTATUS(status) == CHECK_CAME_TO_ITS_END ? 0 : WEXITSTATUS(status);
+    return WEXITSTATUS(status) == CHECK_RETURNED ? 0 : WEXITSTATUS(status);
 }
 
 /* The child's half of check_dies. */
