@@ -1,8 +1,6 @@
 /*
  * config.c: thrum_config: its defaults, what the environment changes, which values start refuses.
  */
-#include <stdint.h>
-
 #include "support/support.h"
 
 static const char *const variables[] = {
@@ -35,6 +33,7 @@ static const char *const variables[] = {
     "THRUM_DUMP",
     "THRUM_TRACE",
     "THRUM_TRACE_FILE",
+    "THRUM_OBSERVE",
 };
 
 static void clear_environment(void) {
