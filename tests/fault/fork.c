@@ -12,13 +12,13 @@ extern char **environ;
 
 enum { CHILD_SECONDS = 50 }; /* after which a child that hangs ends, rather than stay behind */
 
-static int run_true(void *arg) {
+static int run_shell(void *arg) {
     (void)arg;
     int status = 0;
     const pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
-        execl("/bin/true", "true", (char *)NULL);
+        execl("/bin/sh", "sh", "-c", "exit 0", (char *)NULL);
         _exit(9);
     }
     CHECK_EQ(waitpid(child, &status, 0), child);
@@ -26,9 +26,9 @@ static int run_true(void *arg) {
     return WEXITSTATUS(status);
 }
 
-static int run_true_blocking(void *arg) {
+static int run_shell_blocking(void *arg) {
     int result = -1;
-    CHECK_EQ(thrum_blocking(run_true, arg, &result), 0);
+    CHECK_EQ(thrum_blocking(run_shell, arg, &result), 0);
     return result;
 }
 
@@ -49,20 +49,21 @@ TEST(fork_and_exec_beside_workers) {
     rig_go(&r, keep_busy, NULL);
     rig_go(&r, keep_busy, NULL);
     for (int i = 0; i < 10; i++) {
-        CHECK_EQ(run_true(NULL), 0);
-        CHECK_EQ(rig_run(&r, run_true, NULL), 0);
-        CHECK_EQ(rig_run(&r, run_true_blocking, NULL), 0);
+        CHECK_EQ(run_shell(NULL), 0);
+        CHECK_EQ(rig_run(&r, run_shell, NULL), 0);
+        CHECK_EQ(rig_run(&r, run_shell_blocking, NULL), 0);
     }
     atomic_store(&over, true);
     rig_stop(&r);
 }
 
-static int spawn_true(void *arg) {
-    char *args[] = {(char *)(uintptr_t) "true", NULL};
+static int spawn_shell(void *arg) {
+    static char shell[] = "/bin/sh", option[] = "-c", script[] = "exit 0";
+    char *args[] = {shell, option, script, NULL};
     pid_t child = 0;
     int status = 0;
     (void)arg;
-    CHECK_EQ(posix_spawn(&child, "/bin/true", NULL, NULL, args, environ), 0);
+    CHECK_EQ(posix_spawn(&child, shell, NULL, NULL, args, environ), 0);
     CHECK_EQ(waitpid(child, &status, 0), child);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
@@ -72,7 +73,7 @@ TEST(posix_spawn_on_a_fiber) {
     rig r;
     rig_begin(&r, 2);
     for (int i = 0; i < 10; i++) {
-        CHECK_EQ(rig_run(&r, spawn_true, NULL), 0);
+        CHECK_EQ(rig_run(&r, spawn_shell, NULL), 0);
     }
     rig_stop(&r);
 }
@@ -248,8 +249,8 @@ static void child_runs(const rig *parents) {
     alarm(CHILD_SECONDS); /* it must not hang */
     thrum_task_init(&task, task_never_runs, NULL);
     CHECK_EQ(thrum_task_post(parents->sched, &task), -ESHUTDOWN);
-    CHECK_EQ(thrum_go_with(&attr, run_true, NULL), -ESHUTDOWN);
-    CHECK_EQ(thrum_spawn_with(&handle, &attr, run_true, NULL), -ESHUTDOWN);
+    CHECK_EQ(thrum_go_with(&attr, run_shell, NULL), -ESHUTDOWN);
+    CHECK_EQ(thrum_spawn_with(&handle, &attr, run_shell, NULL), -ESHUTDOWN);
     CHECK_EQ(thrum_sched_bind(parents->sched), -ESHUTDOWN);
     CHECK_EQ(thrum_sched_wait_idle(parents->sched, THRUM_FOREVER), -ESHUTDOWN);
     CHECK_EQ(thrum_sched_wait_done(parents->sched, THRUM_FOREVER), -ESHUTDOWN);
