@@ -243,6 +243,11 @@ CHECK_UNUSED static void check_own_name(const check_test *test, char *to, size_t
 #include "posix/dies.h"
 #endif
 
+/* By a process that might hang: it ends when its time is over (runner.h), not later. */
+CHECK_UNUSED static void check_end_in_time(void) {
+    alarm((unsigned)check_env("CHECK_LIMIT", 0)); /* without a limit there is no alarm */
+}
+
 #ifndef CHECK_PART
 #include "runner.h"
 #endif

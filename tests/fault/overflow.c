@@ -24,7 +24,7 @@ static int status_of(void (*fn)(void *), void *arg) {
     if (child == 0) {
         struct rlimit none = {0, 0};
         setrlimit(RLIMIT_CORE, &none);
-        alarm(30);
+        check_end_in_time();
         fn(arg);
         _exit(0);
     }

@@ -56,7 +56,7 @@ static void live(bool in_task) {
     thrum_tls_config *first;
     thrum_sched *sched;
     thrum_config config;
-    alarm(50); /* a child that hangs ends, rather than stay behind */
+    check_end_in_time();
     CHECK_EQ(thrum_tls_config_client(&first, NULL), 0);
     world_make(&w);
     thrum_config_init(&config);

@@ -301,7 +301,7 @@ static void fork_and_check(crowd *c) {
     const pid_t pid = fork();
     CHECK(pid >= 0);
     if (pid == 0) {
-        alarm(50);
+        check_end_in_time();
         thrum_scope_cancel(c->scope);
         if (UNDER_TSAN) {
             _exit(3); /* that sanitizer starts no thread there */

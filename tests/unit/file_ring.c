@@ -446,7 +446,7 @@ TEST(a_child_of_a_fork_has_rings_of_its_own) {
     CHECK(child >= 0);
     if (child == 0) {
         rig own;
-        alarm(watchdog_seconds());
+        check_end_in_time();
         CHECK_EQ(th_rings_open(), 0);
         rig_init(&own);
         CHECK_EQ(thrum_sched_start(&own.sched, &own.config), 0);

@@ -11,7 +11,7 @@ static pid_t fork_now(void) {
     const pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
-        alarm(watchdog_seconds());
+        check_end_in_time();
     }
     return child;
 }

@@ -22,7 +22,7 @@ static pid_t fork_now(void) {
     const pid_t child = fork();
     if (child == 0) {
         /* A child that hangs ends with a status of its own. */
-        alarm(watchdog_seconds());
+        check_end_in_time();
     }
     return child;
 }

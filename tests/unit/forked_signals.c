@@ -183,7 +183,7 @@ static int status_of_run(thrum_fn fn, unsigned workers, bool block) {
         CHECK_EQ(pthread_sigmask(block ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL), 0);
         dup2(ends[1], STDOUT_FILENO);
         close(ends[1]);
-        alarm(watchdog_seconds());
+        check_end_in_time();
         thrum_config_init(&config);
         config.workers = workers;
         _exit(thrum_run(&config, fn, NULL));

@@ -27,7 +27,7 @@ static int status_of_child(void (*fn)(void *), void *arg) {
     const pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
-        alarm(watchdog_seconds());
+        check_end_in_time();
         fn(arg);
         _exit(0);
     }

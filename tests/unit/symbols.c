@@ -421,7 +421,7 @@ TEST(only_regular_files_are_opened) {
     CHECK(fd >= 0);
     CHECK_EQ(close(fd) | unlink(path) | mkfifo(path, 0600), 0);
     th_module m = module_of(&s.good, path);
-    alarm(20);
+    check_end_in_time();
     CHECK_STR(ask_at(&m, ADDRESS_OF_TWO), "");
     for (size_t i = 0; i < COUNT_OF(others); i++) {
         m = module_of(&s.good, others[i]);
