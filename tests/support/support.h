@@ -223,6 +223,9 @@ static inline void rig_init(rig *r) {
      * environment, and so must other tests: no thread would run their tasks. */
     if (check_env("THRUM_WORKERS", 1) == 0 && check_env("CHECK_BOUND", 0) != 0)
         r->config.workers = 0;
+    /* Tests count on a number that they know, also where a program is run by hand. */
+    if (r->config.workers == THRUM_WORKERS_AUTO)
+        r->config.workers = 2;
     /* Many tests count what a spare would add to (who is parked, memory): those about spares, and
      * a variant, ask for them. */
     if (check_env("THRUM_WORKERS_SPARE", 0) == 0)
@@ -238,7 +241,7 @@ static inline void rig_start(rig *r) {
     watchdog_add(r);
 }
 
-/* Does rig_init and rig_start; workers 0: as many as the environment says. */
+/* Does rig_init and rig_start; workers 0: as many as the environment says, otherwise two. */
 static inline void rig_begin(rig *r, unsigned workers) {
     rig_init(r);
     if (workers != 0)
