@@ -6,6 +6,7 @@
  *   CHECK_LIMIT=60       seconds that one test may take; then it and its children are killed
  *   CHECK_ONLY=PATH      a file with full names, one a line: all other tests are passed over
  *   CHECK_PRESET=NAME    the build, for the command that repeats a test
+ *   CHECK_SIGNALS=kept   signals that are ignored or blocked stay so
  *
  * A line of the report is `passed`, `FAILED` or `skipped`, the seconds, and the full name;
  * tools/matrix and others read it.
@@ -132,6 +133,7 @@ int main(int argc, char **argv) {
     int worst = 0;
     int passed = 0;
     check_program = argv[0];
+    check_refresh_signals(argv);
     if (argc < 2) {
         return check_usage();
     }

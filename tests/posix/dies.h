@@ -26,6 +26,32 @@ CHECK_UNUSED static FILE *check_full_stream(void) {
     return fopen("/dev/full", "w");
 }
 
+/*
+ * The tests have the signals of a fresh program: none is blocked or ignored, though who started us
+ * may do so (nohup, a shell's background). The library looks at ignored ones before main, so the
+ * program starts itself anew.
+ */
+CHECK_UNUSED static void check_refresh_signals(char **argv) {
+    sigset_t none;
+    bool ignored = false;
+    if (getenv("CHECK_SIGNALS") != NULL) {
+        return;
+    }
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    for (int i = 1; i <= SIGRTMAX; i++) {
+        struct sigaction action;
+        if (sigaction(i, NULL, &action) == 0 && action.sa_handler == SIG_IGN) {
+            signal(i, SIG_DFL);
+            ignored = true;
+        }
+    }
+    if (ignored) {
+        setenv("CHECK_SIGNALS", "fresh", 1);
+        execv("/proc/self/exe", argv); /* without /proc only the library knows of them */
+    }
+}
+
 CHECK_UNUSED static int check_run_here(const check_test *test) {
     test->run();
     return 0;

@@ -68,7 +68,7 @@ TEST(what_was_ignored_at_the_start_stays_so) {
         return;
     }
     thrum_process_options options = THRUM_PROCESS_OPTIONS_INIT;
-    const char *const env[] = {"PROCESS_NOHUP=1", NULL};
+    const char *const env[] = {"PROCESS_NOHUP=1", "CHECK_SIGNALS=kept", NULL};
     char path[PATH_MAX] = "";
     char script[PATH_MAX + 100];
     CHECK(readlink("/proc/self/exe", path, sizeof path - 1) > 0);

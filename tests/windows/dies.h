@@ -141,6 +141,10 @@ CHECK_SHARED char check_dies_before[64]; /* the numbers of those whose functions
 CHECK_SHARED char check_dies_wanted[64]; /* of the one that is meant, from here on; "": none */
 #endif
 
+CHECK_UNUSED static void check_refresh_signals(char **argv) {
+    (void)argv; /* a program inherits none */
+}
+
 CHECK_UNUSED static int check_run_here(const check_test *test) {
     const char *wanted = getenv("CHECK_DIES");
     check_own_name(test, check_test_name, sizeof check_test_name);
