@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 
 #define SHELL_PROGRAM "sh"
@@ -41,6 +42,21 @@ CHECK_UNUSED static bool has_children(void) {
     siginfo_t info;
     info.si_pid = 0;
     return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0;
+}
+
+/* Makes a folder whose files may be executed: in /tmp, or where the test runs. */
+CHECK_UNUSED static void make_folder(char path[PATH_MAX]) {
+    char here[PATH_MAX - 32] = "";
+    const char *const places[] = {"/tmp", getcwd(here, sizeof here)};
+    for (size_t i = 0; i < COUNT_OF(places); i++) {
+        struct statvfs system;
+        if (places[i] && statvfs(places[i], &system) == 0 && !(system.f_flag & ST_NOEXEC)) {
+            snprintf(path, PATH_MAX, "%s/thrum-process-XXXXXX", places[i]);
+            if (mkdtemp(path) != NULL)
+                return;
+        }
+    }
+    CHECK_SKIP("no folder is there whose files may be executed");
 }
 
 #endif

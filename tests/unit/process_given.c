@@ -335,7 +335,7 @@ static void check_surroundings_fail(void) {
 static int errors_body(void *arg) {
     thrum_process_options options = THRUM_PROCESS_OPTIONS_INIT;
     const char *folder = arg;
-    char path[PATH_MAX];
+    char path[PATH_MAX + 32];
     thrum_io io;
     options.streams[1] = (thrum_process_stream){THRUM_PROCESS_PIPE, -1, &io}; /* none is left */
     check_failed_start("no-program-has-this-name", &options, -ENOENT, "program");
@@ -387,11 +387,11 @@ static int errors_body(void *arg) {
 }
 
 static int errors_here(void *arg) {
-    char folder[] = "/tmp/thrum-process-XXXXXX";
-    char path[PATH_MAX];
+    char folder[PATH_MAX];
+    char path[PATH_MAX + 32];
     static const char *const names[] = {"plain", "odd", "lost"};
     (void)arg;
-    CHECK(mkdtemp(folder) != NULL);
+    make_folder(folder);
     snprintf(path, sizeof path, "%s/plain", folder);
     make_file(path, "#!/bin/sh\n", 0600);
     snprintf(path, sizeof path, "%s/odd", folder);
@@ -506,10 +506,10 @@ TEST(surroundings_that_the_system_cannot_give_are_refused) {
 
 TEST(where_a_program_is_looked_for) {
     /* In the folders of PATH that begin with a slash, in their order. */
-    char folder[] = "/tmp/thrum-process-XXXXXX";
-    char path[PATH_MAX];
+    char folder[PATH_MAX];
+    char path[PATH_MAX + 32];
     thrum_process_options options = THRUM_PROCESS_OPTIONS_INIT;
-    CHECK(mkdtemp(folder) != NULL);
+    make_folder(folder);
     snprintf(path, sizeof path, "%s/true", folder);
     make_file(path, "#!/bin/sh\nexit 42\n", 0700);
     options.folder = HAS_SURROUNDINGS ? folder : NULL;
@@ -517,7 +517,7 @@ TEST(where_a_program_is_looked_for) {
     const char *const argv[] = {"true", NULL};
     setenv("PATH", "::.:/no/such/folder:/bin:/usr/bin", 1);
     CHECK_EQ(ended_and_closed(started(argv, &options)), 0);
-    char all[PATH_MAX];
+    char all[PATH_MAX + 32];
     snprintf(all, sizeof all, "%s:/bin:/usr/bin", folder);
     setenv("PATH", all, 1);
     CHECK_EQ(ended_and_closed(started(argv, &options)), 42);
