@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+enum { OTHER_USER = 65534 };
+
 static struct sockaddr_un at;
 
 /* The sockets of this test are in its own folder from now on. */
@@ -37,6 +39,20 @@ CHECK_UNUSED static void leave_behind(void) {
     const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     CHECK_EQ(bind(fd, (const struct sockaddr *)(const void *)&at, sizeof(at)), 0);
     close(fd);
+}
+
+/* Skips a test in which a process becomes another user's. Containers may have no other user. */
+CHECK_UNUSED static void needs_another_user(void) {
+    int status = -1;
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        _exit(setresuid(OTHER_USER, OTHER_USER, OTHER_USER) == 0 ? 0 : 1);
+    }
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    if (geteuid() != 0 || status != 0) {
+        CHECK_SKIP("only root can become another user, where there is one");
+    }
 }
 
 #endif
