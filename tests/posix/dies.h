@@ -158,6 +158,15 @@ CHECK_UNUSED static int check_run_apart(const check_test *test, int seconds) {
     return WEXITSTATUS(status) == CHECK_RETURNED ? 0 : WEXITSTATUS(status);
 }
 
+/* By a child that is to die: no core is dumped, neither into a file nor to a program. */
+CHECK_UNUSED static void check_dump_no_core(void) {
+    struct rlimit none = {0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+#ifdef __linux__
+    prctl(PR_SET_DUMPABLE, 0);
+#endif
+}
+
 /* The child's half of check_dies. */
 CHECK_UNUSED __attribute__((noreturn)) static void check_dies_child(void (*fn)(void *), void *arg,
                                                                     int out) {
