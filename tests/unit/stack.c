@@ -108,7 +108,7 @@ TEST(high_water_and_trim) {
     th_stack stack;
     size_t page = th_os_page_size();
     open_stacks(&stacks, THRUM_GUARD_AUTO);
-    CHECK_EQ(th_stack_get(&stacks, CLASS_128K, &stack), 0);
+    CHECK_EQ(th_stack_get(&stacks, th_stack_class(32 * page), &stack), 0);
     CHECK_EQ(th_stack_high_water(&stack), 0);
     stack.top[-1] = 1;
     CHECK_EQ(th_stack_high_water(&stack), page);

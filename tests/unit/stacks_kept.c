@@ -9,7 +9,7 @@
 #include "support/times.h"
 
 #define CROWD 300
-#define KEPT ((size_t)16 << 10)
+#define KEPT ((size_t)16 << 10) /* in whole pages */
 
 typedef struct crowd {
     thrum_waitgroup ready;
@@ -56,10 +56,12 @@ static int come_and_go(void *arg) {
 /* How many idle stacks of the scheduler's store have more than the pages that are kept. */
 static unsigned deep_in_store(rig *r, unsigned *count) {
     unsigned deep = 0;
+    const size_t page = th_os_page_size();
+    const size_t kept = (KEPT + page - 1) / page * page;
     th_lock_acquire(&r->sched->fibers_lock);
     *count = r->sched->fibers_count;
     for (th_fiber *f = r->sched->fibers; f; f = f->next) {
-        deep += th_stack_high_water(&f->stack) > KEPT;
+        deep += th_stack_high_water(&f->stack) > kept;
     }
     th_lock_release(&r->sched->fibers_lock);
     return deep;

@@ -22,7 +22,7 @@ int __wrap_epoll_ctl(int set, int what, int fd, struct epoll_event *event) {
     return __real_epoll_ctl(set, what, fd, event);
 }
 
-static char block[1 << 20]; /* more than a pipe holds */
+static char block[4 << 20]; /* more than a pipe holds, which is 16 pages of up to 64 KiB */
 
 static int writes_too_much(void *arg) {
     pair *p = arg;
