@@ -301,6 +301,15 @@ static inline void rig_wait_done(rig *r) {
     CHECK_EQ(thrum_sched_wait_done(r->sched, THRUM_FOREVER), 0);
 }
 
+/* Starts one of very many threads, or skips the test: the system may allow fewer. */
+static inline void start_or_skip(pthread_t *thread, void *(*fn)(void *arg), void *arg) {
+    const int code = pthread_create(thread, NULL, fn, arg);
+    if (code == EAGAIN) {
+        CHECK_SKIP("the system starts no more threads for this user, or in this container");
+    }
+    CHECK_EQ(code, 0);
+}
+
 /* ---- crew ---- */
 
 #define CREW_MAX 16
