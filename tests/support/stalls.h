@@ -60,6 +60,11 @@ CHECK_UNUSED static bool has_states(void) {
     return th_os_thread_runs(th_os_thread_number());
 }
 
+/* Whether report n is of a thread that was seen to compute: it may have been stopped just then. */
+CHECK_UNUSED static bool was_computing(int n) {
+    return !has_states() || is_told(n, "computing");
+}
+
 /* ---- tasks that stall ---- */
 
 typedef struct stall {

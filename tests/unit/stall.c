@@ -38,13 +38,9 @@ static unsigned parked(const rig *r) {
     return n;
 }
 
-/*
- * Whether the thread was found computing, and has answered. At the moment of the look it may have
- * been stopped; or it got no processor for as long as the watcher waits for an answer.
- */
+/* Whether it was computing, and got a processor while the watcher waited for an answer. */
 static bool has_answered(int n) {
-    return !has_states() ||
-           (is_told(n, "computing") && (UNDER_TSAN || !is_told(n, "its thread did not answer")));
+    return was_computing(n) && (UNDER_TSAN || !is_told(n, "its thread did not answer"));
 }
 
 /* ---- what is told ---- */
