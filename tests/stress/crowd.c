@@ -3,7 +3,10 @@
  */
 /* matrix: policy workers */
 /* alone: */
+#include "support/memory.h"
 #include "support/support.h"
+
+#include "platform/platform.h"
 
 /* A million; less where the sanitizers keep books on every stack. gcc's gives up at 8128. */
 #if UNDER_TSAN && defined(__clang__)
@@ -90,6 +93,7 @@ static void crowd_begin(rig *r, thrum_fn fn, int count, size_t stack_size) {
     if (stack_size != 0) {
         r->config.stack_size = stack_size;
     }
+    needs_stacks(count, r->config.stack_size, th_os_page_size());
     rig_start(r);
     CHECK_EQ(rig_run(r, gather, &p), 0);
     CHECK_EQ(thrum_sched_wait_idle(r->sched, THRUM_FOREVER), 0);

@@ -2,6 +2,7 @@
  * stack.c: stacks: sizes, reuse, and what happens when the system refuses. Their guards are in
  * stack_guards.c.
  */
+#include "support/memory.h"
 #include "support/stacks.h"
 
 /* ---- sizes ---- */
@@ -198,6 +199,7 @@ TEST(a_hundred_thousand_stacks) {
     int n = TH_TSAN || TH_ASAN ? 10000 : check_scaled(100000);
     th_stack *all = malloc((size_t)n * sizeof *all);
     th_stacks stacks;
+    needs_stacks(n, th_stack_class_size(CLASS_128K), th_os_page_size());
     open_stacks(&stacks, THRUM_GUARD_AUTO);
     for (int i = 0; i < n; i++) {
         CHECK_EQ(th_stack_get(&stacks, CLASS_128K, &all[i]), 0);
