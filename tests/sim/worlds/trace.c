@@ -61,7 +61,6 @@ SIM_WORLD(trace_on_and_off, .heavy = true) {
 }
 
 static uint64_t runs;
-static unsigned shared;
 
 /* Stretches follow each other, and the numbers of those of one fiber do. */
 static void count_runs(void) {
@@ -76,7 +75,6 @@ static void count_runs(void) {
                 mark.kind == TH_TRACED_BEGAN) {
                 sim_check(mark.fn != 0);
                 runs += mark.runs;
-                shared += mark.runs > 1;
             }
         }
     }
