@@ -192,11 +192,11 @@ static held held_now(void) {
 
 /* The first part, and half of the second, are the warm-up: stacks are kept as they come to be used.
  */
-static void held_check(const held *h) {
+static void held_check(const held *h, int64_t slowness) {
     REQUIRE(h[PARTS - 1].blocks <= h[1].blocks + h[1].blocks / 4 + 2000);
     REQUIRE(h[PARTS - 1].bytes <= h[1].bytes + h[1].bytes / 4 + 1000000);
     /* Under a sanitizer resident memory says nothing, and a short run has no warm-up. */
-    if (SLOWNESS == 1 && want.seconds >= 20)
+    if (SLOWNESS == 1 && want.seconds >= 20.0 * (double)slowness)
         REQUIRE(h[PARTS - 1].resident <= h[1].resident + h[1].resident / 4 + (8 << 20));
 }
 
@@ -228,6 +228,7 @@ static void options(int argc, char **argv) {
 int main(int argc, char **argv) {
     held held_at[PARTS] = {{0, 0, 0}};
     options(argc, argv);
+    const int64_t slowness = storm_slowness();
 #ifdef __GLIBC__
     mallopt(M_MMAP_THRESHOLD, 256 * 1024); /* so that resident memory follows what is held */
     mallopt(M_ARENA_MAX, 2);
@@ -248,8 +249,8 @@ int main(int argc, char **argv) {
                held_at[part].bytes >> 10, held_at[part].blocks);
         fflush(stdout);
     }
-    if (want.seconds >= SHORT_S)
-        held_check(held_at);
+    if (want.seconds >= SHORT_S * (double)slowness)
+        held_check(held_at, slowness);
     watch_end();
     for (int w = 0; w < want.worlds; w++) {
         REQUIRE_EQ(thrum_sched_wait_done(worlds[w].sched, THRUM_FOREVER), 0);

@@ -137,6 +137,9 @@ void watch_begin(world *worlds, int count, lane *lanes, atomic_int *lane_count);
 void watch_end(void);
 void watch_hang_after(int64_t ns); /* instead of half a minute */
 
+/* How many times slower a look of the watchdog is than on usual processors, at least 1. */
+int64_t storm_slowness(void);
+
 /* Resident bytes of this process. */
 long memory_resident(void);
 

@@ -5,7 +5,7 @@
  *   hang    a lane has not ended a round for half a minute
  *
  * Either prints every fiber and all counters, and aborts. A look that comes late itself (the
- * machine is busy) begins the second anew.
+ * machine is busy) begins the second anew. Slow processors have more time, by what a look takes.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -26,6 +26,7 @@ static struct {
     atomic_bool ends;
     int64_t idle_since[WORLDS]; /* since when a worker slept at each look; 0: none does */
     int64_t hang_ns;
+    int64_t slowness; /* of the processor */
 } watch = {.hang_ns = INT64_C(30000000000) * (SLOWNESS > 1 ? 4 : 1)};
 
 void watch_hang_after(int64_t ns) {
@@ -75,6 +76,19 @@ static bool sleeps(int tid) {
     return end != NULL && end[1] == ' ' && end[2] == 'S';
 }
 
+int64_t storm_slowness(void) {
+    enum { BATCHES = 10, LOOKS = 100, USUAL_NS = 10000 };
+    int64_t least = INT64_MAX; /* in the others it may have been preempted */
+    for (int batch = 0; batch < BATCHES; batch++) {
+        const int64_t began = thrum_now();
+        for (int i = 0; i < LOOKS; i++)
+            (void)!sleeps((int)getpid());
+        const int64_t took = thrum_now() - began;
+        least = took < least ? took : least;
+    }
+    return 1 + least / (LOOKS * USUAL_NS);
+}
+
 static bool some_worker_sleeps(const world *w) {
     for (int i = 0; i < TIDS; i++) {
         const int tid = atomic_load(&w->tids[i]);
@@ -109,13 +123,14 @@ static int64_t oldest(const world *w, const char **what) {
 
 static void look_at(world *w, int64_t now, bool late) {
     const char *what;
+    const int64_t stall_ns = STALL_NS * watch.slowness;
     int64_t *idle_since = &watch.idle_since[w->number];
     const int64_t since = oldest(w, &what);
-    if (since == 0 || now - since < STALL_NS / 4 || late || !some_worker_sleeps(w)) {
+    if (since == 0 || now - since < stall_ns / 4 || late || !some_worker_sleeps(w)) {
         *idle_since = 0;
     } else if (*idle_since == 0) {
         *idle_since = now;
-    } else if (now - *idle_since > STALL_NS * 3 / 4 && now - since > STALL_NS) {
+    } else if (now - *idle_since > stall_ns * 3 / 4 && now - since > stall_ns) {
         storm_fails(__FILE__, __LINE__, "stall: %s: ready for %ld ms while a worker sleeps", what,
                     (long)((now - since) / 1000000));
     }
@@ -137,7 +152,7 @@ static void *watch_main(void *arg) {
         before = now;
         for (int i = 0; i < atomic_load(watch.lane_count); i++) {
             const int64_t beat = atomic_load(&watch.lanes[i].beat);
-            if (beat != 0 && now - beat > watch.hang_ns)
+            if (beat != 0 && now - beat > watch.hang_ns * watch.slowness)
                 storm_fails(__FILE__, __LINE__, "hang: a round of %s does not end",
                             watch.lanes[i].s->name);
         }
@@ -150,6 +165,7 @@ void watch_begin(world *worlds, int count, lane *lanes, atomic_int *lane_count) 
     watch.count = count;
     watch.lanes = lanes;
     watch.lane_count = lane_count;
+    watch.slowness = storm_slowness();
     for (int i = 0; i < count; i++)
         thrum_task_init(&worlds[i].probe, probe_runs, &worlds[i]);
     REQUIRE_EQ(pthread_create(&watch.thread, NULL, watch_main, NULL), 0);
