@@ -40,7 +40,7 @@ void th_context_make(th_context *context, void *bottom, void *top, void (*entry)
         .ip = (uintptr_t)th_context_begin,
         .base = (uintptr_t)top,
         .limit = (uintptr_t)bottom,
-        .memory = (uintptr_t)bottom - TH_OS_GUARD_PAGES * th_os_page_size(),
+        .memory = (uintptr_t)bottom - th_os_guard_size(),
         .handlers = UINT64_MAX,
     };
     /* A new context has its maker's floating-point settings. */

@@ -317,15 +317,22 @@ int th_os_discard(void *addr, size_t size);
 int th_os_remap(void *addr, size_t size);
 
 /*
- * How many pages lie below a stack as its guard. Windows has no other stack for what is to be told
- * of an overflow: the lowest page is never touched, some above it are left for the report, and the
- * system tells of an overflow one page or two above those.
+ * How many bytes lie below a stack as its guard, in whole pages and an odd number of them. A frame
+ * that is no larger cannot step over it. It takes address space, of which 32 bits have too little.
+ * On Windows the compilers' frames touch each page; but it has no other stack for what is to be
+ * told of an overflow: the lowest page is never touched, some above it are left for the report, and
+ * the system tells of an overflow one page or two above those.
  */
 #if defined(_WIN32)
-#define TH_OS_GUARD_PAGES 7u
+#define TH_OS_GUARD_BYTES ((size_t)28 << 10)
+#elif UINTPTR_MAX > 0xffffffff
+#define TH_OS_GUARD_BYTES TH_LIMIT((size_t)64 << 10, (size_t)0)
 #else
-#define TH_OS_GUARD_PAGES 1u
+#define TH_OS_GUARD_BYTES ((size_t)0)
 #endif
+static inline size_t th_os_guard_size(void) {
+    return (TH_OS_GUARD_BYTES / th_os_page_size() | 1) * th_os_page_size();
+}
 
 /* Make pages fault on any access. They fail when the kernel lacks the call or refuses it here. */
 int th_os_guard_madvise(void *addr, size_t size);

@@ -7,6 +7,7 @@
 #include <signal.h>
 
 #include "platform/faults.h"
+#include "platform/platform.h"
 
 /*
  * Uses the stack, so little at a time that no guard page is stepped over, `depth` bytes from
@@ -147,6 +148,39 @@ TEST(overflow_over_a_canary) {
     check_dies(perform, &a, "stack overflow");
     check_dies(perform, &a, "deep diver");
     check_dies(perform, &a, "16384");
+}
+
+static size_t frame_size;
+
+/* A frame whose low end is used, without a compiler that touches the pages on the way. */
+static int touch_far_below(void *arg) {
+    volatile char here = 0;
+    (void)arg;
+    *(volatile char *)((uintptr_t)&here - frame_size) = 1;
+    return here;
+}
+
+TEST(a_large_frame_meets_the_guard) {
+    /* What lies below the stack, another task's memory, stays as it was. */
+#if UINTPTR_MAX <= 0xffffffff || defined(_WIN32)
+    CHECK_SKIP("a guard of %zu bytes", th_os_guard_size());
+#endif
+    attempt a = {.fn = touch_far_below, .stack_size = 128u << 10};
+    for (frame_size = 132u << 10; frame_size <= 192u << 10; frame_size += 12u << 10)
+        check_dies(perform, &a, "stack overflow in fiber deep diver");
+}
+
+static int have_a_large_frame(void *arg) {
+    volatile char large[3 << 20];
+    (void)arg;
+    large[0] = 1;
+    return large[0];
+}
+
+TEST(a_frame_of_any_size_meets_the_guard) {
+    /* It touches each page: who links with the library compiles with -fstack-clash-protection. */
+    attempt a = {.fn = have_a_large_frame};
+    check_dies(perform, &a, "stack overflow in fiber deep diver");
 }
 
 static int overflow_and_end(void *arg) {

@@ -68,7 +68,7 @@ TEST(guard_is_found_by_address) {
     open_stacks(&stacks, THRUM_GUARD_AUTO);
     CHECK_EQ(th_stack_get(&stacks, CLASS_128K, &stack), 0);
     uintptr_t bottom = (uintptr_t)stack.bottom;
-    size_t size = TH_OS_GUARD_PAGES * th_os_page_size();
+    size_t size = th_os_guard_size();
     CHECK(th_stack_find_guard(&stack, bottom - 1));
     CHECK(th_stack_find_guard(&stack, bottom - size));
     CHECK(!th_stack_find_guard(&stack, bottom));
@@ -195,7 +195,7 @@ TEST(forced_guard_that_is_refused_fails) {
 
 /* Whether so little memory may be locked that a stack is not mapped, and as much for its books. */
 static bool locks_no_stack(void) {
-    const size_t guard = TH_OS_GUARD_PAGES * th_os_page_size();
+    const size_t guard = th_os_guard_size();
     const size_t size = 2 * (th_stack_class_size(CLASS_128K) + guard);
     void *piece = th_os_map(size);
     if (piece != NULL)

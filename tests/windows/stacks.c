@@ -241,7 +241,7 @@ static void make_guest(void) {
 }
 
 static size_t stack_committed(void) {
-    return committed((uintptr_t)stack.bottom - TH_OS_GUARD_PAGES * page(), (uintptr_t)stack.top);
+    return committed((uintptr_t)stack.bottom - th_os_guard_size(), (uintptr_t)stack.top);
 }
 
 static void *visit_guest(void *arg) {

@@ -68,11 +68,6 @@ static void give_slot(th_stack_class_books *books, uint32_t slot);
 static void describe(const th_stack_slab *slab, unsigned class_index, uint32_t slot, th_stack *out);
 static bool add_slab(th_stacks *stacks, unsigned class_index);
 
-/* The bytes of a guard. */
-static inline size_t guard_size(void) {
-    return TH_OS_GUARD_PAGES * th_os_page_size();
-}
-
 TH_NO_TSAN int th_stack_get(th_stacks *stacks, unsigned class_index, th_stack *out) {
     uint32_t slot;
     uint32_t *xword;
@@ -115,7 +110,7 @@ TH_NO_TSAN void th_stack_put(th_stacks *stacks, th_stack stack) {
         th_os_discard(stack.bottom, size);
     th_valgrind_zeroed(stack.bottom, size);
     if (stack.guard == THRUM_GUARD_CANARY)
-        th_os_discard(stack.bottom - th_os_page_size(), th_os_page_size());
+        th_os_discard(stack.bottom - th_os_guard_size(), th_os_guard_size());
     give_slot(&stacks->classes[stack.class_index], stack.slot);
 }
 
@@ -138,7 +133,7 @@ TH_NO_TSAN size_t th_stack_class_size(unsigned class_index) {
  */
 TH_NO_TSAN static size_t slot_size(unsigned class_index) {
     size_t page = th_os_page_size();
-    return ((th_stack_class_size(class_index) + page - 1) & ~(page - 1)) + guard_size();
+    return ((th_stack_class_size(class_index) + page - 1) & ~(page - 1)) + th_os_guard_size();
 }
 
 TH_NO_TSAN static void describe(const th_stack_slab *slab, unsigned class_index, uint32_t slot,
@@ -146,7 +141,7 @@ TH_NO_TSAN static void describe(const th_stack_slab *slab, unsigned class_index,
     size_t size = slot_size(class_index);
     char *low = slab->base + (slot & (SLAB_SLOTS_MAX - 1)) * size;
     *out = (th_stack){
-        .bottom = low + guard_size(),
+        .bottom = low + th_os_guard_size(),
         .top = low + size,
         .record = slab->records + (size_t)(slot & (SLAB_SLOTS_MAX - 1)) * TH_STACK_RECORD,
         .slot = slot,
@@ -284,7 +279,7 @@ TH_NO_TSAN static bool add_slab(th_stacks *stacks, unsigned class_index) {
 /* ---- guards ---- */
 
 TH_NO_TSAN static int install_mprotect(const th_stack *stack, size_t max) {
-    char *low = stack->bottom - guard_size();
+    char *low = stack->bottom - th_os_guard_size();
     /* relaxed: a count that publishes nothing */
     if (th_add_relaxed(&xmprotect_count, 1) < max &&
         th_os_stack_guard(low, stack->bottom, stack->top) == 0)
@@ -295,10 +290,10 @@ TH_NO_TSAN static int install_mprotect(const th_stack *stack, size_t max) {
 
 /* Installs a guard for a slot that is the caller's and has none yet; sets stack->guard. */
 TH_NO_TSAN static int install_guard(th_stacks *stacks, th_stack *stack) {
-    char *low = stack->bottom - guard_size();
+    char *low = stack->bottom - th_os_guard_size();
     thrum_guard kind = stacks->kind;
     if (kind == THRUM_GUARD_AUTO || kind == THRUM_GUARD_MADVISE) {
-        if (th_os_guard_madvise(low, guard_size()) == 0) {
+        if (th_os_guard_madvise(low, th_os_guard_size()) == 0) {
             stack->guard = THRUM_GUARD_MADVISE;
             return 0;
         }
@@ -324,8 +319,8 @@ TH_NO_TSAN static int install_guard(th_stacks *stacks, th_stack *stack) {
  */
 TH_NO_TSAN static void make_ready(th_stacks *stacks, th_stack *stack, uint32_t more) {
     th_stack_class_books *books = &stacks->classes[stack->class_index];
-    char *low = stack->bottom - guard_size();
-    if (th_os_guards_madvise(low, guard_size(), slot_size(stack->class_index), more + 1) == 0)
+    char *low = stack->bottom - th_os_guard_size();
+    if (th_os_guards_madvise(low, th_os_guard_size(), slot_size(stack->class_index), more + 1) == 0)
         stack->guard = THRUM_GUARD_MADVISE;
     th_lock_acquire(&books->lock);
     uint32_t guard = (uint32_t)stack->guard << GUARD_SHIFT;
@@ -341,7 +336,7 @@ TH_NO_TSAN static void make_ready(th_stacks *stacks, th_stack *stack, uint32_t m
 
 TH_NO_TSAN bool th_stack_find_guard(const th_stack *stack, uintptr_t address) {
     uintptr_t bottom = (uintptr_t)stack->bottom;
-    return address < bottom && address >= bottom - guard_size();
+    return address < bottom && address >= bottom - th_os_guard_size();
 }
 
 TH_NO_TSAN size_t th_stacks_mprotect_count(void) {
@@ -354,7 +349,7 @@ TH_NO_TSAN size_t th_stacks_mprotect_count(void) {
 TH_NO_TSAN static void *shrink(th_stacks *stacks, const th_stack *stack, size_t keep) {
     th_stack_class_books *books = &stacks->classes[stack->class_index];
     th_lock_acquire(&books->lock);
-    void *limit = th_os_stack_trim(stack->bottom - guard_size(), stack->top, keep);
+    void *limit = th_os_stack_trim(stack->bottom - th_os_guard_size(), stack->top, keep);
     th_lock_release(&books->lock);
     return limit;
 }

@@ -4,7 +4,7 @@
  * A *class* is a size, a power of two from 16 KiB to 64 MiB. A *slot* is the piece of address space
  * of one stack. From its low end:
  *
- *     | guard: one page, or TH_OS_GUARD_PAGES | usable: bottom .......... top |
+ *     | guard: th_os_guard_size() bytes | usable: bottom .......... top |
  *
  * The guard is added to the size of the class: a slot is an odd number of pages. With a power of
  * two the tops of many stacks would compete for a few sets of the processor's address caches.
@@ -29,7 +29,8 @@
  * On Windows a slot is reserved only, and committed from its top on as the stack is used, if its
  * guard is mprotect's; one with a canary is committed as a whole.
  *
- * A single frame larger than a page can step over any guard; compile with -fstack-clash-protection.
+ * A single frame larger than the guard can step over it, unless it was compiled with
+ * -fstack-clash-protection.
  *
  * All functions may be called by any thread; a stack belongs to the thread or fiber that got it.
  */

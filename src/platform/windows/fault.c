@@ -22,7 +22,7 @@
 #include "base/atomic.h"
 
 #define REPORT_BYTES ((size_t)128 << 10)
-#define STACK_LEFT ((ULONG)16 << 10) /* TH_OS_GUARD_PAGES but one */
+#define STACK_LEFT ((ULONG)16 << 10) /* room in th_os_guard_size() for the report */
 
 static th_os_fault_fn xask;
 static th_os_crash_fn xtell;
