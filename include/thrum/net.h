@@ -254,7 +254,7 @@ THRUM_API THRUM_NODISCARD int64_t thrum_send_fds(thrum_io io, const void *from, 
  * how many there is room for, and becomes how many came. They are the caller's, and closed on exec.
  * What came with other descriptors is not read with them. It may suspend. It returns the number of
  * bytes, 0 at the end, or an error, with an *n of 0: -EMSGSIZE when more descriptors came, or the
- * process may have no more: all are closed, and the bytes are lost; -EOPNOTSUPP for another socket,
+ * process may have no more: all are closed, and the bytes are lost; -EINVAL for another socket,
  * -ETIMEDOUT, -ECANCELED, and the system's.
  */
 THRUM_API THRUM_NODISCARD int64_t thrum_receive_fds(thrum_io io, void *to, size_t size, int *fds,

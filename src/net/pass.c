@@ -15,7 +15,7 @@ static int enter(th_inside *inside, thrum_io io, unsigned direction, thrum_time 
     if (!code &&
         (th_os_socket_what(inside->record->fd, &family, &style) || family != TH_OS_LOCAL)) {
         th_inside_leave(inside, inside->ready ? TH_LEFT_MORE : TH_LEFT_NOTHING);
-        code = -EOPNOTSUPP;
+        code = -EINVAL;
     }
     return code;
 }

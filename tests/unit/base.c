@@ -96,6 +96,9 @@ TEST(every_code_has_its_words) {
         }
     }
     CHECK_STR(thrum_strerror(0), "success");
+    /* What the system returns as well, of files and processes, has words for both. */
+    CHECK(strstr(thrum_strerror(-ELOOP), "symbolic links") != NULL);
+    CHECK(strstr(thrum_strerror(-ESRCH), "no such process") != NULL);
     CHECK_STR(thrum_strerror(-9999), "unknown error");
     CHECK_STR(thrum_strerror(7), "not an error");
 }

@@ -60,7 +60,7 @@ const char *thrum_strerror(int err) {
     case -EDEADLK:
         return "the caller would wait for itself";
     case -ESRCH:
-        return "not in a task: thrum_go_with and thrum_spawn_with take the scheduler in the attr";
+        return "not in a task, or no such process";
     case -ESHUTDOWN:
         return "stopping, or stopped: nothing more is begun";
     case -ETIMEDOUT:
@@ -70,9 +70,9 @@ const char *thrum_strerror(int err) {
     case -EPIPE:
         return "closed: nothing more goes through";
     case -ELOOP:
-        return "a cycle";
+        return "a cycle, or too many symbolic links";
     case -EALREADY:
-        return "it is so already";
+        return "it is so already, or under way";
     case -ENODATA:
         return "there is nothing, or nothing more";
     default:
