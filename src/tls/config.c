@@ -28,7 +28,6 @@ static void settle(thrum_tls_config *config, const thrum_tls_options *options, S
     config->ctx = ctx;
     config->must_name = !config->is_server && verifies;
     config->asks = config->is_server && verifies;
-    config->keeps = !config->is_server && !options->no_tickets;
 }
 
 static int config_make(thrum_tls_config **out, const thrum_tls_options *options, bool is_server) {
@@ -160,14 +159,16 @@ int th_tls_config_begin(thrum_tls_config *config, bool is_server, const char *ho
     return code;
 }
 
-void th_tls_config_keep(thrum_tls_config *config, const char *host, SSL_SESSION *session) {
+void th_tls_config_keep(thrum_tls_config *config, const SSL_CTX *ctx, const char *host,
+                        SSL_SESSION *session) {
     th_tls_kept old = {strdup(host), session}; /* what is left over is given back */
     thrum_mutex_lock(&config->lock);
-    th_tls_kept *place = find(config, host);
-    if (place && config->keeps) {
+    const bool is_ours = config->ctx == ctx;
+    th_tls_kept *place = is_ours ? find(config, host) : NULL;
+    if (place) {
         old.session = place->session;
         place->session = session;
-    } else if (config->keeps && old.host) {
+    } else if (is_ours && old.host) {
         const th_tls_kept made = old;
         place = &config->kept[config->next];
         config->next = (config->next + 1) % TH_TLS_SESSIONS;

@@ -28,9 +28,8 @@ struct thrum_tls_config {
     unsigned next;       /* where the next session is put */
     bool must_name;      /* a client's: it has to say which host it wants */
     bool asks;           /* a server's: it asks for certificates */
-    bool keeps;          /* sessions */
     SSL_CTX *ctx;
-    th_tls_kept kept[TH_TLS_SESSIONS];
+    th_tls_kept kept[TH_TLS_SESSIONS]; /* a client's: sessions that `ctx` has verified */
 };
 
 /*
@@ -41,8 +40,13 @@ int th_tls_config_begin(thrum_tls_config *config, bool is_server, const char *ho
                         SSL_SESSION **session);
 void th_tls_config_end(thrum_tls_config *config);
 
-/* Keeps a session for the next connection to this host; the reference is the config's then. */
-void th_tls_config_keep(thrum_tls_config *config, const char *host, SSL_SESSION *session);
+/*
+ * Keeps a session of a connection that began with `ctx` for the next connection to this host, if
+ * that is the context still: another one may trust others. The reference is the config's then. The
+ * connection has a reference to `ctx`, so no other context has its address.
+ */
+void th_tls_config_keep(thrum_tls_config *config, const SSL_CTX *ctx, const char *host,
+                        SSL_SESSION *session);
 
 /*
  * Makes a context. Of `before`, NULL or the one in whose place it comes, it has the keys of

@@ -82,7 +82,7 @@ void th_tls_keep(thrum_tls *tls) {
     tls->engine.fresh = NULL;
     thrum_mutex_unlock(&tls->lock);
     if (fresh && tls->host) {
-        th_tls_config_keep(tls->config, tls->host, fresh);
+        th_tls_config_keep(tls->config, tls->ctx, tls->host, fresh);
     } else {
         th_tls_session_free(fresh);
     }
@@ -159,6 +159,7 @@ static int make(thrum_tls **out, thrum_tls_config *config, thrum_io io, bool is_
     if (tls) {
         tls->io = io;
         tls->config = config;
+        tls->ctx = ctx;
         tls->found.version = tls->found.cipher = "";
         thrum_mutex_init(&tls->lock);
         thrum_sem_init(&tls->reading, 1);

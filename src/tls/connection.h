@@ -13,6 +13,7 @@ struct thrum_tls {
     thrum_io io;              /* constant */
     thrum_tls_config *config; /* constant: a reference */
     char *host;               /* constant: of a client, for its session; or NULL */
+    const SSL_CTX *ctx;       /* constant: the context it began with; the engine refers to it */
     th_tls_found found;       /* constant after the handshake */
 
     thrum_mutex lock;     /* never held in a wait for the descriptor */
