@@ -134,7 +134,10 @@ static int64_t resume(thrum_tls *tls, cursor *at, thrum_time deadline) {
     if (!code && th_tls_bytes_length(&tls->flight)) {
         code = th_tls_send(tls, deadline);
     }
-    if (code) {
+    if (code) { /* of the alert, perhaps: what the connection has failed with goes before it */
+        thrum_mutex_lock(&tls->lock);
+        code = tls->engine.code ? tls->engine.code : code;
+        thrum_mutex_unlock(&tls->lock);
         return code;
     }
     tls->owed.head += n;

@@ -412,6 +412,50 @@ TEST(what_is_no_tls_is_refused) {
     world_end(&w);
 }
 
+/* A server that takes nothing any more once the client has said hello: the alert cannot go out. */
+static int goes_deaf(SSL *ssl, void *arg) {
+    (void)arg;
+    CHECK_EQ(shutdown(SSL_get_fd(ssl), SHUT_RD), 0);
+    return 1;
+}
+
+static void *deaf_server(void *fd) {
+    raw r = {.ctx = SSL_CTX_new(TLS_method()), .fd = (int)(intptr_t)fd};
+    CHECK_EQ(SSL_CTX_use_certificate(r.ctx, w.own.certificate), 1);
+    CHECK_EQ(SSL_CTX_use_PrivateKey(r.ctx, w.own.key), 1);
+    SSL_CTX_set_cert_cb(r.ctx, goes_deaf, NULL);
+    r.ssl = SSL_new(r.ctx);
+    CHECK_EQ(SSL_set_fd(r.ssl, r.fd), 1);
+    CHECK(SSL_accept(r.ssl) != 1);
+    SSL_free(r.ssl);
+    SSL_CTX_free(r.ctx);
+    close(r.fd);
+    return NULL;
+}
+
+TEST(a_failure_stays_the_same_if_nobody_hears_of_it) {
+    /* The descriptor's error, of the alert that cannot be sent, does not take its place. */
+    int fds[2];
+    char byte;
+    couple c;
+    pthread_t thread;
+    world_make(&w);
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+    CHECK_EQ(pthread_create(&thread, NULL, deaf_server, (void *)(intptr_t)fds[1]), 0);
+    CHECK_EQ(thrum_tls_client(&c.client, w.client, adopted(fds[0]), "b.test", THRUM_FOREVER),
+             -EACCES);
+    CHECK_EQ(thrum_tls_write(c.client, "x", 1), -EACCES);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    (void)thrum_tls_close(c.client, 0);
+    couple_open(&c, &w);
+    CHECK_EQ(thrum_write(thrum_tls_io(c.server), "no TLS", 6), 6);
+    (void)thrum_tls_close(c.server, 0);
+    CHECK_EQ(thrum_tls_read(c.client, &byte, 1), -EPROTO);
+    CHECK_EQ(thrum_tls_write(c.client, "x", 1), -EPROTO);
+    (void)thrum_tls_close(c.client, 0);
+    world_end(&w);
+}
+
 /* Passes bytes on from one descriptor to another one, with one of them changed. */
 typedef struct relay {
     int from, to;
