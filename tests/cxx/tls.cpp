@@ -74,6 +74,20 @@ struct issued {
     }
 };
 
+/* Calls it: what the std::system_error says that it throws. */
+template <typename Fn> std::string what_of(Fn fn) {
+    try {
+        fn();
+    } catch (const std::system_error &error) {
+        return error.what();
+    }
+    return "nothing was thrown";
+}
+
+std::string words_of(int error) {
+    return std::generic_category().message(error);
+}
+
 } // namespace
 
 TEST(sealed_bytes_go_there_and_back) {
@@ -139,5 +153,72 @@ TEST(a_server_that_is_not_known_is_not_believed) {
         thrum_tls_options nothing = THRUM_TLS_OPTIONS_INIT;
         CHECK_EQ(code_of([&] { (void)thrum::tls_config::server(nothing); }), EINVAL);
         CHECK_EQ(code_of([&] { to_serve.reload(nothing); }), EINVAL);
+    });
+}
+
+TEST(exceptions_of_handshakes_have_the_reason) {
+    /* In both sides: what was wrong with the certificate, the alert, the time; or no connection. */
+    thrum::run([] {
+        issued own;
+        issued other;
+        const thrum::tls_config to_serve = own.server();
+        const thrum::tls_config to_ask = own.client();
+        const thrum::tls_config strange = other.client();
+        thrum::listener listener(own_address().c_str());
+        const auto asks = [&](const thrum::tls_config &config, const char *host, thrum_time when) {
+            return what_of([&] {
+                thrum::tls none(config, thrum::dial(own_address().c_str()), host, by(when));
+            });
+        };
+        for (int i = 0; i < 2; i++) {
+            auto server = thrum::spawn([&] {
+                return what_of([&] {
+                    thrum::tls talk(to_serve, listener.accept(), by(far_off()));
+                    char byte;
+                    (void)talk.read(&byte, 1); /* with TLS 1.3 the alert may come as late as here */
+                });
+            });
+            CHECK_STR(asks(i ? to_ask : strange, i ? "b.test" : "a.test", far_off()).c_str(),
+                      ((i ? "hostname mismatch: " : "self-signed certificate: ") + words_of(EACCES))
+                          .c_str());
+            const std::string heard = server.join();
+            CHECK(heard.find("alert") != std::string::npos);
+            CHECK(heard.find(": " + words_of(EPROTO)) != std::string::npos);
+        }
+        CHECK_STR(asks(to_ask, "a.test", soon()).c_str(), /* nobody answers */
+                  ("the handshake took too long: " + words_of(ETIMEDOUT)).c_str());
+        CHECK_STR(asks(to_ask, "", far_off()).c_str(), words_of(EINVAL).c_str());
+    });
+}
+
+TEST(exceptions_of_open_connections_have_the_reason) {
+    /* Bytes that just end, or are no TLS; reads and writes; without a connection no words. */
+    thrum::run([] {
+        issued own;
+        const thrum::tls_config to_serve = own.server();
+        const thrum::tls_config to_ask = own.client();
+        thrum::listener listener(own_address().c_str());
+        char byte;
+        for (int i = 0; i < 2; i++) {
+            auto server = thrum::spawn([&] {
+                thrum::tls talk(to_serve, listener.accept(), by(far_off()));
+                if (i == 1) {
+                    CHECK_EQ(thrum_write(talk.descriptor(), "no TLS", 6), 6);
+                }
+            }); /* at its end the destructor sends nothing */
+            thrum::tls talk(to_ask, thrum::dial(own_address().c_str()), "a.test", by(far_off()));
+            server.join();
+            const std::string what = what_of([&] { (void)talk.read(&byte, 1); });
+            CHECK(!talk.error().empty());
+            CHECK_STR(what.c_str(),
+                      (talk.error() + ": " + words_of(i == 1 ? EPROTO : ECONNRESET)).c_str());
+            if (i == 1) {
+                CHECK_STR(what_of([&] { talk.write("x", 1); }).c_str(), what.c_str());
+            }
+        }
+        thrum::tls none;
+        CHECK_STR(none.error().c_str(), "");
+        CHECK_STR(what_of([&] { (void)none.read(&byte, 1); }).c_str(), words_of(EINVAL).c_str());
+        CHECK_STR(what_of([&] { none.write("x", 1); }).c_str(), words_of(EINVAL).c_str());
     });
 }

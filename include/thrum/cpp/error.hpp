@@ -77,12 +77,16 @@ class [[nodiscard]] status {
     int code_;
 };
 
-/* Throws std::system_error of a negative code. */
-[[noreturn]] inline void raise(int code) {
+/* Throws std::system_error of a negative code. Words about it, if any, come first in what(). */
+[[noreturn]] inline void raise(int code, const char *words = "") {
 #if THRUM_CPP_EXCEPTIONS
+    if (*words != '\0') {
+        throw std::system_error(-code, std::generic_category(), words);
+    }
     throw std::system_error(-code, std::generic_category());
 #else
-    std::fprintf(stderr, "thrum: %s\n", thrum_strerror(code));
+    std::fprintf(stderr, "thrum: %s%s%s\n", words, *words != '\0' ? ": " : "",
+                 thrum_strerror(code));
     std::abort();
 #endif
 }

@@ -60,9 +60,10 @@ class tls_config {
 
 /*
  * A connection, with one owner, which can be moved. Calls without a deadline throw
- * std::system_error; those that end in `_until` return the C call's result, a count or a negative
- * code. All may suspend. The destructor tells the other side that it is the end only where that
- * needs no wait: who has to know calls `close`.
+ * std::system_error, whose what() begins with the words of `error`, "hostname mismatch", say; those
+ * that end in `_until` return the C call's result, a count or a negative code. All may suspend. The
+ * destructor tells the other side that it is the end only where that needs no wait: who has to know
+ * calls `close`.
  */
 class tls {
   public:
@@ -94,13 +95,13 @@ class tls {
     }
     /* Some bytes, 0 at the end; ECONNRESET for one that may be cut off. */
     size_t read(void *to, size_t size) {
-        return static_cast<size_t>(check(thrum_tls_read(tls_, to, size)));
+        return done(thrum_tls_read(tls_, to, size));
     }
     /* All of it, or it throws. */
     void write(const void *from, size_t size) {
         const char *at = static_cast<const char *>(from);
         while (size > 0) { /* after a short write the next one has the reason */
-            const size_t n = static_cast<size_t>(check(thrum_tls_write(tls_, at, size)));
+            const size_t n = done(thrum_tls_write(tls_, at, size));
             at += n;
             size -= n;
         }
@@ -142,11 +143,9 @@ class tls {
     bool is_resumed() const noexcept {
         return thrum_tls_is_resumed(tls_);
     }
-    /* Why it has failed, in words. */
+    /* Why it has failed, in words: those of the exceptions, too. */
     std::string error() {
-        char text[256];
-        thrum_tls_error(tls_, text, sizeof(text));
-        return text;
+        return reason(tls_).text;
     }
     /* The descriptor, which stays the connection's: for on_ready, say. */
     thrum_io descriptor() const noexcept {
@@ -161,11 +160,28 @@ class tls {
     }
 
   private:
+    /* Why a connection has failed; empty if there is none. */
+    struct reason {
+        explicit reason(thrum_tls *of) {
+            if (of != nullptr) {
+                thrum_tls_error(of, text, sizeof(text));
+            }
+        }
+        char text[256] = "";
+    };
+
     void begun(int err) {
         if (err != 0) {
+            const reason why(tls_);
             (void)thrum_tls_close(std::exchange(tls_, nullptr), 0);
-            raise(err);
+            raise(err, why.text);
         }
+    }
+    size_t done(int64_t n) {
+        if (n < 0) {
+            raise(static_cast<int>(n), reason(tls_).text);
+        }
+        return static_cast<size_t>(n);
     }
     thrum_tls *tls_ = nullptr;
 };
