@@ -58,8 +58,9 @@ THRUM_API void thrum_attr_init(thrum_attr *attr);
  * With a scheduler in the attr any thread may call it, else tasks and bound threads only. It never
  * suspends. Errors, with nothing started: -EINVAL without `fn`, or for an attr that makes no sense
  * (its size, an unknown flag, a worker that has never taken part, more than 64 MiB of stack);
- * -ENOMEM; -ESRCH when there is no scheduler to run it; -ESHUTDOWN for an external caller while the
- * scheduler stops.
+ * -ENOMEM, also while 16,384 tasks wait for memory for a stack, but for the few hundred that memory
+ * is at hand for; -ESRCH when there is no scheduler to run it; -ESHUTDOWN for an external caller
+ * while the scheduler stops.
  */
 THRUM_API int thrum_go(thrum_fn fn, void *arg);
 THRUM_API int thrum_go_with(const thrum_attr *attr, thrum_fn fn, void *arg);

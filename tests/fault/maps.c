@@ -137,6 +137,81 @@ TEST(stop_waits_for_tasks_without_a_stack) {
     CHECK_EQ(atomic_load(&c.through), CROWD);
 }
 
+/* All that were started have begun, or wait for a stack. */
+static bool all_have_settled(const rig *r, crowd *c, int started) {
+    thrum_metrics m;
+    m.size = sizeof m;
+    CHECK_EQ(thrum_metrics_read(r->sched, THRUM_ALL_WORKERS, &m), 0);
+    return (int)m.tasks_deferred + atomic_load(&c->begun) == started;
+}
+
+typedef struct starter {
+    crowd *c;
+    thrum_event go;
+    thrum_event done;
+    int started;
+} starter;
+
+static int start_until_refused(void *arg) {
+    starter *s = arg;
+    int code;
+    CHECK_EQ(thrum_event_wait(&s->go), 0);
+    while ((code = thrum_go(wait_in_crowd, s->c)) == 0) {
+        s->started++;
+    }
+    CHECK_EQ(code, -ENOMEM);
+    thrum_event_signal(&s->done);
+    return 0;
+}
+
+static int spawned(rig *r, crowd *c) {
+    const thrum_attr attr = rig_attr(r);
+    thrum_handle *handle;
+    int n = 0;
+    int code;
+    while ((code = thrum_spawn_with(&handle, &attr, wait_in_crowd, c)) == 0) {
+        CHECK_EQ(thrum_detach(handle), 0);
+        n++;
+    }
+    CHECK_EQ(code, -ENOMEM);
+    return n;
+}
+
+TEST(not_too_many_tasks_wait_for_stacks) {
+    /* Further ones are refused, in tasks and outside; those that were not refused all run. */
+    rig r;
+    crowd c;
+    int code = 0;
+    int n = CROWD;
+    rig_begin(&r, 0);
+    const thrum_attr attr = rig_attr(&r);
+    starter s = {.c = &c};
+    thrum_event_init(&s.go, THRUM_EVENT_AUTO, false);
+    thrum_event_init(&s.done, THRUM_EVENT_AUTO, false);
+    rig_go(&r, start_until_refused, &s);
+    CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
+    overcrowd(&r, &c);
+    for (; code == 0; n += code == 0) {
+        if (n % 1024 == 0) {
+            SPIN_UNTIL(all_have_settled(&r, &c, n));
+        }
+        code = thrum_go_with(&attr, wait_in_crowd, &c);
+    }
+    CHECK_EQ(code, -ENOMEM);
+    n += spawned(&r, &c);
+    thrum_event_signal(&s.go);
+    CHECK_EQ(thrum_event_wait(&s.done), 0);
+    n += s.started;
+    CHECK(n > 16384);
+    for (int i = 0; i < n; i++) {
+        thrum_sem_post(&c.sem);
+    }
+    refuse_maps(false);
+    SPIN_UNTIL(atomic_load(&c.through) == n);
+    CHECK_EQ(rig_run(&r, answer, NULL), 42);
+    rig_stop(&r);
+}
+
 /* ---- waits of running fibers ---- */
 
 typedef struct pair {

@@ -47,13 +47,23 @@ static int64_t in_vain_since(thrum_sched *sched) {
     return sched->deferred_since;
 }
 
+/* With deferred_lock, after each change by one. */
+static void count_changed(thrum_sched *sched) {
+    size_t count = sched->deferred.count;
+    /* relaxed: a hint; the worker that put the task there looks again itself */
+    th_store_relaxed(&sched->xdeferred, (uint32_t)count);
+    if (th_unlikely(count == TH_DEFERRED_MAX || count == TH_DEFERRED_MAX / 2)) {
+        th_slab_refuse(sched->go_slab, count == TH_DEFERRED_MAX);
+        th_slab_refuse(sched->spawn_slab, count == TH_DEFERRED_MAX);
+    }
+}
+
 void th_deferred_put(th_worker *worker, th_work *work) {
     thrum_sched *sched = worker->sched;
     worker->took_deferred = false;
     th_lock_acquire(&sched->deferred_lock);
     th_chain_append(&sched->deferred, work);
-    /* relaxed: a hint; the worker that put the task there looks again itself */
-    th_store_relaxed(&sched->xdeferred, (uint32_t)sched->deferred.count);
+    count_changed(sched);
     int64_t since = in_vain_since(sched);
     th_lock_release(&sched->deferred_lock);
     th_notify_shared(sched, worker, TH_WAKE_CHAIN); /* a sleeper may have a stack to spare */
@@ -103,7 +113,9 @@ static th_work *deferred_pop(th_worker *worker, bool spare) {
     th_lock_acquire(&sched->deferred_lock);
     int64_t since = spare ? 0 : in_vain_since(sched);
     th_work *work = spare ? th_chain_take(&sched->deferred) : NULL;
-    th_store_relaxed(&sched->xdeferred, (uint32_t)sched->deferred.count); /* relaxed: as above */
+    if (work) {
+        count_changed(sched);
+    }
     th_lock_release(&sched->deferred_lock);
     if (!work && !spare) {
         defer_again(worker, since);

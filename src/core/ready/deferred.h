@@ -6,6 +6,12 @@
 
 #include "core/state/worker.h"
 
+/*
+ * So many, and no task is started any more (-ENOMEM) but a few for which there is memory at hand,
+ * until half of them have got their stacks.
+ */
+#define TH_DEFERRED_MAX 16384u
+
 /* The time that a worker waits before it asks for a stack again. */
 #define TH_DEFER_NS 1000000
 

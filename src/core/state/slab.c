@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/annotate.h"
+#include "base/atomic.h"
 #include "base/check.h"
 #include "core/state/reclaim_want.h"
 #include "platform/platform.h"
@@ -55,7 +56,14 @@ static bool has_more(const th_slab *slab) {
            (count > slab->magazines_in_vain + KEPT || 2 * out(slab) < slab->out_in_vain);
 }
 
+void th_slab_refuse(th_slab *slab, bool refuses) {
+    th_store_relaxed(&slab->xrefuses, refuses); /* relaxed: a hint, which publishes nothing */
+}
+
 bool th_slab_fill(th_slab_cache *cache) {
+    if (th_unlikely(th_load_relaxed(&cache->slab->xrefuses))) { /* relaxed: a hint */
+        return false;
+    }
     if (cache->spare) {
         cache->first = cache->spare;
         cache->spare = NULL;
@@ -191,6 +199,9 @@ static void flush_rest(th_slab_cache *cache, unsigned kept) {
 
 bool th_slab_fill_part(th_slab_cache *cache) {
     th_slab *slab = cache->slab;
+    if (th_unlikely(th_load_relaxed(&slab->xrefuses))) { /* relaxed: a hint */
+        return false;
+    }
     cache->part = cache->part ? 2 * cache->part : 1;
     if (cache->spare || cache->part >= TH_MAGAZINE) {
         cache->part = TH_MAGAZINE;

@@ -58,6 +58,7 @@ typedef struct th_slab {
     size_t loose_count;
     size_t live;    /* once closed: objects still out */
     bool closed;    /* its scheduler is gone: the last object frees it */
+    bool xrefuses;  /* nothing is taken out of it, but what is in caches: th_slab_refuse */
     bool abandoned; /* in the child of a fork: a thread that is not there may hold the lock */
 
     /* For the worker that gives memory back; one at a time. */
@@ -84,6 +85,9 @@ void th_slab_close(th_slab *slab);
 
 /* For the child of a fork: the lock is not taken any more, and objects put back are forgotten. */
 void th_slab_abandon(th_slab *slab);
+
+/* From now on, or until it is told otherwise, caches that are empty stay so: no memory. */
+void th_slab_refuse(th_slab *slab, bool refuses);
 
 void th_slab_flush(th_slab_cache *cache); /* moves all its objects to the depot */
 
