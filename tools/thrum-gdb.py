@@ -321,6 +321,8 @@ class Stacks:
     def __init__(self, sched):
         self.sched = sched
         self.page = page_size()
+        wide = gdb.lookup_type("void").pointer().sizeof == 8
+        self.guard = ((64 << 10 if wide else 0) // self.page | 1) * self.page  # th_os_guard_size
         self.unread = 0
         self.damaged = 0
 
@@ -328,7 +330,7 @@ class Stacks:
         """As th_snapshot_some finds them: a stack in use has its fiber's address at its top."""
         classes = self.sched["stacks"]["classes"]
         for number in range(classes.type.range()[1] + 1):
-            size = (((STACK_MIN << number) + self.page - 1) & -self.page) + self.page
+            size = (((STACK_MIN << number) + self.page - 1) & -self.page) + self.guard
             try:
                 yield from self.of_class(classes[number], size)
             except gdb.MemoryError:

@@ -105,8 +105,8 @@ static int wait_beside_a_cancel(one_wait *o, int round) {
     CHECK_EQ(thrum_spawn(&task, cancelled, o), 0);
     yields(round % 40);
     CHECK_EQ(thrum_spawn(&canceller, cancels, task), 0);
+    CHECK_EQ(thrum_join(canceller, NULL), 0); /* the handle is its, too, until then */
     CHECK_EQ(thrum_join(task, &code), 0);
-    CHECK_EQ(thrum_join(canceller, NULL), 0);
     return code;
 }
 

@@ -39,7 +39,7 @@ CHECK_UNUSED static void check_refresh_signals(char **argv) {
     }
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    for (int i = 1; i <= SIGRTMAX; i++) {
+    for (int i = 1; i < 32; i++) { /* of others, valgrind has one of its own */
         struct sigaction action;
         if (sigaction(i, NULL, &action) == 0 && action.sa_handler == SIG_IGN) {
             signal(i, SIG_DFL);

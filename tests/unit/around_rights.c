@@ -12,16 +12,17 @@
 
 #define SPIN_OF_ENVIRONMENT "4711"
 
-enum { NO_MORE_RIGHTS = 0, NOT_STARTED = 9, ALL_IS_WELL = 42 }; /* statuses of the copy */
+enum { NO_MORE_RIGHTS = 8, NOT_STARTED = 9, ALL_IS_WELL = 42 }; /* statuses of the copy */
 
 /* The checks of the next test, in a copy of this program that runs with another user's rights. */
 TEST(settings_with_more_rights) {
     /* The next test runs this one; by itself it has nothing to show. */
     thrum_config config;
     const char *spin = getenv("THRUM_SPIN_NS");
+    if (spin == NULL || strcmp(spin, SPIN_OF_ENVIRONMENT) != 0)
+        return;
     if (getauxval(AT_SECURE) == 0)
         _exit(NO_MORE_RIGHTS);
-    CHECK_STR(spin, SPIN_OF_ENVIRONMENT);
     thrum_config_init(&config);
     CHECK_EQ(config.spin_ns, 0);
     _exit(ALL_IS_WELL);
