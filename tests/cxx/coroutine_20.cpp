@@ -1,7 +1,7 @@
 /*
  * coroutine_20.cpp: thrum/cpp/coroutine.hpp: results, frames and waits of coroutines.
  */
-/* compile: -O1 -g1 -foptimize-sibling-calls */
+/* compile: -O1 -g1 */
 /* matrix: policy workers */
 #include "coroutines.hpp"
 
@@ -103,33 +103,6 @@ TEST(a_frame_is_one_allocation) {
         CHECK_EQ(thrum::sync_wait(fibonacci(10)), 55);
         CHECK(is_count(allocations.load() - before, 178)); /* calls of fibonacci(10): 177 */
     });
-}
-
-TEST(an_await_grows_no_stack) {
-    /* A million awaits, one after the other and one in the other, on a fiber's stack. */
-#if defined(__OPTIMIZE__) && !defined(NEW_IS_TAKEN)
-    struct chain {
-        static thrum::co<int> deep(int n) {
-            if (n == 0) { /* not `?:`: gcc 12 evaluates an await in it in any case */
-                co_return 0;
-            }
-            co_return 1 + co_await deep(n - 1);
-        }
-        static thrum::co<int> wide(int n) {
-            int sum = 0;
-            for (int i = 0; i < n; i++) {
-                sum += co_await deep(0) + 1;
-            }
-            co_return sum;
-        }
-    };
-    thrum::run([] {
-        CHECK_EQ(thrum::sync_wait(chain::deep(100000)), 100000);
-        CHECK_EQ(thrum::sync_wait(chain::wide(1000000)), 1000000);
-    });
-#else
-    CHECK_SKIP("transfers are tail calls only where the compiler optimizes");
-#endif
 }
 
 TEST(coroutines_interleave_with_fibers) {

@@ -2,7 +2,7 @@
  * coroutine_awaited_20.cpp: coroutines that wait for counts, turns, objects, what is done once,
  * streams, and calls in tasks (thrum/cpp/awaited.hpp).
  */
-/* compile: -O1 -g1 -foptimize-sibling-calls */
+/* compile: -O1 -g1 */
 /* matrix: policy workers */
 #include "coroutines.hpp"
 

@@ -2,7 +2,7 @@
  * coroutine_locks_20.cpp: coroutines that wait for locks, conditions and barriers
  * (thrum/cpp/locked.hpp).
  */
-/* compile: -O1 -g1 -foptimize-sibling-calls */
+/* compile: -O1 -g1 */
 /* matrix: policy workers */
 #include "coroutines.hpp"
 

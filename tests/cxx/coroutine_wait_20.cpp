@@ -2,7 +2,7 @@
  * coroutine_wait_20.cpp: waits of coroutines without a stack (thrum/cpp/await.hpp), cancels, and
  * several coroutines at a time (thrum/cpp/when.hpp).
  */
-/* compile: -O1 -g1 -foptimize-sibling-calls */
+/* compile: -O1 -g1 */
 /* matrix: policy workers */
 #include "coroutines.hpp"
 

@@ -8,15 +8,13 @@
 
 #if defined(__cpp_impl_coroutine)
 
-#include <sched.h>
-
-#include <atomic>
 #include <coroutine>
 #include <optional>
 #include <type_traits>
 #include <utility>
 
 #include "thrum/await.h"
+#include "thrum/cpp/chain.hpp"
 #include "thrum/cpp/chan.hpp"
 #include "thrum/cpp/count.hpp"
 #include "thrum/cpp/event.hpp"
@@ -32,81 +30,12 @@ inline namespace THRUM_CPP_ABI {
 
 namespace detail {
 
-/* What a coroutine waits in, for the one who cancels it. */
-class interruptible {
-  public:
-    virtual void interrupt() noexcept = 0;
-
-  protected:
-    ~interruptible() = default;
-};
-
-/*
- * Whether a coroutine that was spawned is cancelled, and what it waits in. The word is
- *     NULL           it does not wait
- *     what           it waits in that
- *     INTERRUPTING   it is cancelled, and what it waits in is being told, and so stays there
- *     CANCELLED      it is cancelled, and begins no wait
- */
-class stopping {
-  public:
-    /* False: it is cancelled. */
-    bool enter(interruptible *what) noexcept {
-        uintptr_t none = 0;
-        return xword_.compare_exchange_strong(none, reinterpret_cast<uintptr_t>(what),
-                                              std::memory_order_acq_rel);
-    }
-    /* The wait that was entered is over. Afterwards nobody tells it anything. It may suspend. */
-    void leave(interruptible *what) noexcept {
-        uintptr_t seen = reinterpret_cast<uintptr_t>(what);
-        if (!xword_.compare_exchange_strong(seen, 0, std::memory_order_acq_rel)) {
-            while (xword_.load(std::memory_order_acquire) == INTERRUPTING) {
-                /* The canceller is in interrupt, or a fiber that has suspended there: it may be
-                 * queued on this worker (thrum_cancel, of the task that in_task waits for). */
-                thrum_yield();
-                sched_yield();
-            }
-        }
-    }
-    void cancel() noexcept {
-        uintptr_t seen = xword_.load(std::memory_order_acquire);
-        do {
-            if (seen == INTERRUPTING || seen == CANCELLED) {
-                return;
-            }
-        } while (!xword_.compare_exchange_weak(seen, seen ? INTERRUPTING : CANCELLED,
-                                               std::memory_order_acq_rel));
-        if (seen) {
-            reinterpret_cast<interruptible *>(seen)->interrupt();
-            xword_.store(CANCELLED, std::memory_order_release);
-        }
-    }
-    bool is_cancelled() const noexcept {
-        const uintptr_t seen = xword_.load(std::memory_order_acquire);
-        return seen == INTERRUPTING || seen == CANCELLED;
-    }
-
-  private:
-    static constexpr uintptr_t INTERRUPTING = 1;
-    static constexpr uintptr_t CANCELLED = 2;
-    std::atomic<uintptr_t> xword_{0};
-};
-
-/* That of a coroutine of ours; others have none. */
-template <typename Promise> stopping *stopping_of(std::coroutine_handle<Promise> who) noexcept {
-    if constexpr (requires { who.promise().stop; }) {
-        return who.promise().stop;
-    } else {
-        return nullptr;
-    }
-}
-
 /*
  * A coroutine that goes on as a run of an intrusive task, which lies in its frame. Once the task is
  * posted the coroutine may go on, end and be freed, before the post returns: so whoever posts
  * touches nothing afterwards, in a function that the compiler does not merge into the coroutine.
  */
-class resumption : public interruptible {
+class resumption : public interruptible, public ours {
   public:
     resumption() = default;
     resumption(const resumption &) = delete;
@@ -124,26 +53,30 @@ class resumption : public interruptible {
     template <typename Promise> bool prepare(std::coroutine_handle<Promise> who) noexcept {
         set_task(who);
         code_ = -ECANCELED;
-        return enter(stopping_of(who));
+        return enter(chain_of(who));
     }
     void set_task(std::coroutine_handle<> who) noexcept {
         who_ = who;
         thrum_task_init(&task_, run, this);
     }
-    bool enter(stopping *stop) noexcept {
-        if (stop && !stop->enter(this)) {
-            return false;
-        }
-        stop_ = stop;
-        return true;
+    /* False: the coroutine is cancelled. It may wait all the same. */
+    bool enter(chain *in) noexcept {
+        chain_ = in;
+        return !in || in->enter(this);
     }
     void leave() noexcept {
-        if (stop_) {
-            stop_->leave(this);
+        if (chain_) {
+            chain_->leave(this);
         }
     }
-    void forget() noexcept {
-        stop_ = nullptr;
+    /* The task may be gone afterwards. */
+    void resume() noexcept {
+        const std::coroutine_handle<> who = who_;
+        if (chain_) {
+            chain_->run(who);
+        } else {
+            who.resume();
+        }
     }
     thrum_task *task() noexcept {
         return &task_;
@@ -167,11 +100,11 @@ class resumption : public interruptible {
     /* In a run of its own, behind `leave`: the wait ends with the code. */
     void go_on_with(int code) noexcept {
         code_ = code;
-        who_.resume(); /* the task may be gone */
+        resume();
     }
     /* In the run: what the wait ends with. */
     virtual int over() noexcept {
-        const bool early = !expired_ && stop_ && stop_->is_cancelled();
+        const bool early = !expired_ && chain_ && chain_->is_cancelled();
         return early || thrum_task_is_cancelled(&task_) ? -ECANCELED : 0;
     }
 
@@ -185,7 +118,7 @@ class resumption : public interruptible {
 
     thrum_task task_;
     std::coroutine_handle<> who_;
-    stopping *stop_ = nullptr;
+    chain *chain_ = nullptr;
     int code_ = 0;
     bool expired_ = false;
 };

@@ -283,7 +283,7 @@ template <typename Fn> class in_task_wait : public resumption {
     template <typename Promise>
     [[gnu::noinline]] bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
         set_task(who);
-        if (!enter(stopping_of(who))) {
+        if (!enter(chain_of(who))) {
             runs_.cancel();
         }
         return thrum_join_on_until(runs_.native_handle(), &await_, task(), THRUM_FOREVER) == 0 ||

@@ -22,6 +22,10 @@
  * for writing, nor a fork, a scope or a shield be open in the coroutine, and fiber-local values
  * differ afterwards. Cancelling a fiber does not cancel coroutines; co_task::cancel does.
  *
+ * Awaits of a co grow no stack, in a loop or a chain, in any build. Where a coroutine of another
+ * library awaits one, or transferred to it since its last wait, they are calls unless the compiler
+ * makes them jumps (clang; gcc from -O2 on, without the address sanitizer).
+ *
  * A frame is one allocation. It is destroyed by its owner: the co, which never started or has
  * ended; while it runs it must not be destroyed.
  */
@@ -52,7 +56,7 @@ struct to_continuation {
     }
     template <typename Promise>
     std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
-        return ended.promise().next;
+        return go_over(ended.promise().own_chain, ended.promise().next);
     }
     void await_resume() const noexcept {
     }
@@ -74,9 +78,22 @@ template <typename T> class co_result {
         std::terminate();
 #endif
     }
+    /* An await of what is not ours leaves the loop that runs the coroutine. */
+    template <typename What> decltype(auto) await_transform(What &&what) {
+        using awaiter = decltype(awaiter_of(std::forward<What>(what)));
+        using plain = std::remove_cvref_t<awaiter>;
+        if constexpr (std::is_base_of_v<ours, plain>) {
+            return passed<awaiter>{awaiter_of(std::forward<What>(what))};
+        } else if constexpr (requires(plain & one) { one.await_ready(); }) {
+            return others<awaiter>{{awaiter_of(std::forward<What>(what))}};
+        } else { /* only the caller sees its operator */
+            loop_left(own_chain, true).for_good();
+            return std::forward<What>(what);
+        }
+    }
     outcome<T> ended;
     std::coroutine_handle<> next;
-    stopping *stop = nullptr; /* of the coroutine at the bottom */
+    chain *own_chain = nullptr; /* that of the coroutine at the bottom */
 };
 
 /* return_value or return_void: a promise may have only one. */
@@ -93,7 +110,7 @@ template <> class co_promise<void> : public co_result<void> {
 };
 
 /* Runs the coroutine, and goes on where it ended. What it ended with stays in it. */
-template <typename Promise> class co_run {
+template <typename Promise> class co_run : public ours {
   public:
     explicit co_run(std::coroutine_handle<Promise> callee) noexcept : callee_(callee) {
     }
@@ -103,8 +120,8 @@ template <typename Promise> class co_run {
     template <typename Caller>
     std::coroutine_handle<> await_suspend(std::coroutine_handle<Caller> caller) const noexcept {
         callee_.promise().next = caller;
-        callee_.promise().stop = stopping_of(caller);
-        return callee_;
+        callee_.promise().own_chain = chain_of(caller);
+        return go_over(chain_of(caller), callee_);
     }
     void await_resume() const noexcept {
     }
@@ -194,23 +211,19 @@ class co_waiter : public resumption {
     }
     void go_on(thrum_sched *sched) noexcept {
         leave();
-        std::coroutine_handle<> who = waits_;
-        set_task(who);
-        forget();
         if (!sched || thrum_task_post_hint(sched, task(), THRUM_HINT_NEXT) != 0) {
-            who.resume();
+            resume();
         }
     }
 
   protected:
     template <typename Promise> void begin(std::coroutine_handle<Promise> who) noexcept {
-        waits_ = who;
-        if (!enter(stopping_of(who))) {
+        set_task(who);
+        if (!enter(chain_of(who))) {
             child_->cancel();
         }
     }
     stopping *child_;
-    std::coroutine_handle<> waits_;
 };
 
 /* What a frame of the bottom has, whatever the coroutine returns. */
@@ -267,11 +280,12 @@ class root_state {
     thrum_sem *done() noexcept {
         return &done_;
     }
-    stopping *stop = &stopping_; /* for the coroutines above */
+    chain *own_chain = &chain_; /* for the coroutines above */
 
   private:
     static void begin(thrum_task *, void *arg) {
-        static_cast<root_state *>(arg)->frame_.resume();
+        auto *self = static_cast<root_state *>(arg);
+        self->chain_.run(self->frame_);
     }
     /* True: it is detached, and the caller destroys it. Else it may be gone already. */
     bool end() noexcept {
@@ -294,7 +308,7 @@ class root_state {
     std::coroutine_handle<> frame_;
     thrum_sem done_ = THRUM_SEM_INIT(0);
     std::atomic<void *> xstate_{nullptr};
-    stopping stopping_;
+    chain chain_;
 };
 
 /* Owns a coroutine from the bottom on: both frames. */
@@ -386,7 +400,7 @@ template <typename T = void> class [[nodiscard]] co_task {
      */
     void cancel() noexcept {
         if (root_) {
-            root_->stop->cancel();
+            root_->own_chain->cancel();
         }
     }
     /* Gives it up: it goes on, and what it returns or throws is dropped. */
@@ -410,7 +424,7 @@ template <typename T = void> class [[nodiscard]] co_task {
     class awaiter : public detail::co_waiter {
       public:
         explicit awaiter(co_task *task) noexcept
-            : co_waiter(task->root_ ? task->root_->stop : nullptr), of_(task) {
+            : co_waiter(task->root_ ? task->root_->own_chain : nullptr), of_(task) {
         }
         bool await_ready() const noexcept {
             return !of_->root_ || thrum_sem_try_wait(of_->root_->done()) == 0;
@@ -482,7 +496,7 @@ template <typename T> co_task<T> spawn(co<T> body) {
 template <typename T> T sync_wait(co<T> body) {
     check(body.native_handle() ? 0 : -EINVAL);
     auto started = detail::root<T>::of(std::move(body));
-    started.frame().resume();
+    started->own_chain->run(started.frame());
     {
         detail::shielded until_ended;
         (void)!thrum_sem_wait(started->done());
