@@ -44,8 +44,8 @@ void *th_tsan_create_one_of_many(void); /* the same; only called in a context wi
 #define th_tsan_release(object) __tsan_release((void *)(uintptr_t)(object))
 #define th_tsan_acquire(object) __tsan_acquire((void *)(uintptr_t)(object))
 /* Called around a mapping: its memory has no history, not even a write by the thread that maps. */
-void AnnotateIgnoreWritesBegin(const char *file, int line);
-void AnnotateIgnoreWritesEnd(const char *file, int line);
+TH_FOREIGN void AnnotateIgnoreWritesBegin(const char *file, int line);
+TH_FOREIGN void AnnotateIgnoreWritesEnd(const char *file, int line);
 #define th_tsan_fresh_begin() AnnotateIgnoreWritesBegin(__FILE__, __LINE__)
 #define th_tsan_fresh_end() AnnotateIgnoreWritesEnd(__FILE__, __LINE__)
 /* Hides a copying loop: without it the compiler makes the loop a memcpy, which is seen. */

@@ -125,10 +125,12 @@ static TH_ALWAYS_INLINE void th_store_wide(volatile void *p, uint64_t value) {
  * records the write to it as an access of the caller's context. But two contexts use one stack in
  * turn (base/annotate.h), and would seem to race for that word. So here it is passed by value.
  */
-uint32_t __tsan_atomic32_compare_exchange_val(volatile uint32_t *p, uint32_t expected,
-                                              uint32_t want, int on_success, int on_failure);
-uint64_t __tsan_atomic64_compare_exchange_val(volatile uint64_t *p, uint64_t expected,
-                                              uint64_t want, int on_success, int on_failure);
+TH_FOREIGN uint32_t __tsan_atomic32_compare_exchange_val(volatile uint32_t *p, uint32_t expected,
+                                                         uint32_t want, int on_success,
+                                                         int on_failure);
+TH_FOREIGN uint64_t __tsan_atomic64_compare_exchange_val(volatile uint64_t *p, uint64_t expected,
+                                                         uint64_t want, int on_success,
+                                                         int on_failure);
 
 static TH_ALWAYS_INLINE uint64_t th_cas_by_value(volatile void *p, size_t size, uint64_t expected,
                                                  uint64_t want, int on_success, int on_failure) {

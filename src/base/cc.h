@@ -22,6 +22,8 @@
 #endif
 #define TH_UNUSED __attribute__((unused))
 #define TH_NODISCARD __attribute__((warn_unused_result))
+/* On declarations of what others define: the amalgamation hides all that it declares. */
+#define TH_FOREIGN __attribute__((visibility("default")))
 
 /* The distance between words that two threads write: two lines, which are fetched in pairs. */
 #define TH_CACHE_LINE 128

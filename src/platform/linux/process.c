@@ -45,7 +45,7 @@
 
 #if TH_TSAN && defined(__GLIBC__)
 /* That sanitizer would take the child for another process, with a state of its own. */
-extern int __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
+extern TH_FOREIGN int __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 #define clone __clone
 #endif
 

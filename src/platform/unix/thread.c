@@ -291,7 +291,8 @@ int th_os_self_on_exit(void (*on_exit)(void *self)) {
 }
 
 #if TH_OS_SELF_INLINE
-__thread char th_os_self_bytes[TH_OS_SELF_BYTES];
+/* Only assembly names it, which clang does not see when it links with LTO. */
+__attribute__((used)) __thread char th_os_self_bytes[TH_OS_SELF_BYTES];
 #else
 static __thread char storage[TH_OS_SELF_BYTES]
     __attribute__((aligned(16), tls_model("initial-exec")));
@@ -305,7 +306,7 @@ TH_NOINLINE void *th_os_self_storage(void) {
 /* ---- what C++ keeps for each thread ---- */
 
 /* Defined if the program has a C++ run time anyway: the weak reference links none. */
-extern void *__cxa_get_globals(void) __attribute__((weak));
+extern TH_FOREIGN void *__cxa_get_globals(void) __attribute__((weak));
 
 th_os_exceptions *th_os_exceptions_at(void) {
     return __cxa_get_globals ? __cxa_get_globals() : NULL;
