@@ -58,6 +58,7 @@ if(THRUM_PYTHON) # a view of a running program; in a terminal where tmux is
     set_tests_properties(house/top_${part} PROPERTIES SKIP_RETURN_CODE 77)
   endforeach()
 endif()
+house_test(dropped ${CMAKE_CURRENT_SOURCE_DIR}/tools/dropped.sh ${CMAKE_C_COMPILER})
 house_test(headers ${PROJECT_SOURCE_DIR}/tools/check-headers)
 house_test(cpp_pages ${CMAKE_CURRENT_SOURCE_DIR}/tools/cpp-pages.sh)
 if(CMAKE_CXX_COMPILER)

@@ -62,8 +62,8 @@ THRUM_API void thrum_attr_init(thrum_attr *attr);
  * is at hand for; -ESRCH when there is no scheduler to run it; -ESHUTDOWN for an external caller
  * while the scheduler stops.
  */
-THRUM_API int thrum_go(thrum_fn fn, void *arg);
-THRUM_API int thrum_go_with(const thrum_attr *attr, thrum_fn fn, void *arg);
+THRUM_API THRUM_NODISCARD int thrum_go(thrum_fn fn, void *arg);
+THRUM_API THRUM_NODISCARD int thrum_go_with(const thrum_attr *attr, thrum_fn fn, void *arg);
 
 /*
  * Starts a task that can be joined. `*out` is its handle, which the caller owns and must give to
