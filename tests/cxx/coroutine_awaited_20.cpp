@@ -181,7 +181,7 @@ TEST(one_of_many_does_it_once) {
         int table = 0;
         struct opening {
             static thrum::co<> slowly(int &table) {
-                co_await thrum::pause_until(by(soon()));
+                (void)co_await thrum::pause_until(by(soon()));
                 co_await thrum::hop();
                 table++;
             }
@@ -216,7 +216,7 @@ TEST(what_fails_once_is_tried_by_the_next) {
             return ends_with([&tries, &opened, fails] {
                 return thrum::called(opened, [&tries, fails]() -> thrum::co<> {
                     tries++;
-                    co_await thrum::pause_until(by(soon()));
+                    (void)co_await thrum::pause_until(by(soon()));
                     if (fails) {
                         throw std::system_error(EIO, std::generic_category());
                     }

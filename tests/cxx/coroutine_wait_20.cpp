@@ -225,7 +225,7 @@ TEST(when_all_has_all_results) {
             co_return there;
         }
         static thrum::co<> nothing() {
-            co_await thrum::pause_until(by(soon()));
+            (void)co_await thrum::pause_until(by(soon()));
         }
         static thrum::co<int> sleeps(counted = {}) {
             co_await thrum::sleep_for(1h);
