@@ -62,6 +62,21 @@ static th_work *take_loose(th_worker *worker) {
     return th_chain_take(&worker->collected);
 }
 
+/*
+ * The pick at each interval: takes what a row of ready work would keep waiting, as the other
+ * policies do. What has come to the inbox is queued, since the row may never leave the list empty.
+ */
+static th_work *pick_fairly(th_worker *worker) {
+    worker->picks.until_inject = worker->sched->config.global_interval;
+    th_pinned_collect(worker);
+    th_work *work = th_deferred_take(worker);
+    worker->picks.fair_last = !worker->picks.fair_last && worker->picks.until_inject == 1;
+    if (work || (worker->picks.until_inject == 1 && !worker->picks.fair_last)) {
+        return work; /* an interval of 1: every other pick, or ready work would starve */
+    }
+    return th_pinned_take_yielded(worker);
+}
+
 static th_work *pick(th_worker *worker) {
     const thrum_sched *sched = worker->sched;
     th_count(&worker->xtick, 1);
@@ -71,6 +86,9 @@ static th_work *pick(th_worker *worker) {
     th_work *work = looks || in_time ? th_bound_look(worker) : NULL;
     if (!work && looks && !has_workers(sched)) {
         work = take_loose(worker); /* or a task that posts itself would keep it away for ever */
+    }
+    if (!work && th_unlikely(--worker->picks.until_inject == 0)) {
+        work = pick_fairly(worker);
     }
     if (!work) {
         work = th_pinned_take(worker);
