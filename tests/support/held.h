@@ -14,6 +14,7 @@
 #include "core/state/bench_state.h"
 #include "core/state/worker.h"
 #include "support/support.h"
+#include "support/ticks.h"
 
 enum { HELD_MAX = 200 };
 
@@ -31,6 +32,7 @@ typedef void (*held_prelude)(hold *h);
 
 struct hold {
     rig r;
+    ticks ticks; /* each run of its tasks is checked */
     held_way way;
     int count;
     thrum_task tasks[HELD_MAX];
@@ -73,6 +75,7 @@ static inline void held_start(hold *h) {
     CHECK_EQ(pthread_mutex_init(&h->mutex, NULL), 0);
     CHECK_EQ(pthread_cond_init(&h->cond, NULL), 0);
     CHECK_EQ(sem_init(&h->opened, 0, 0), 0);
+    memset(&h->ticks, 0, sizeof(h->ticks));
     rig_start(&h->r);
 }
 
@@ -138,6 +141,7 @@ static inline void held_read(hold *h) {
 static inline void held_body(thrum_task *self, void *arg) {
     hold *h = arg;
     (void)self;
+    ticks_check(&h->ticks);
     const int number = atomic_fetch_add(&h->numbered, 1);
     const bool last = number == h->count - 1;
     if (last && h->prelude) {
@@ -203,12 +207,16 @@ static inline void held_stop(hold *h) {
 /* ---- openers ---- */
 
 static inline void opening_body(thrum_task *self, void *arg) {
+    hold *h = arg;
     (void)self;
-    held_open(arg);
+    ticks_check(&h->ticks);
+    held_open(h);
 }
 
 static inline int opening_fiber(void *arg) {
-    held_open(arg);
+    hold *h = arg;
+    ticks_check(&h->ticks);
+    held_open(h);
     return 0;
 }
 

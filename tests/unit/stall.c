@@ -140,6 +140,49 @@ TEST(a_spare_that_stands_in_is_watched) {
     rig_stop(&r);
 }
 
+static int blocks_before_another(void *arg) {
+    const rig *r = arg;
+    const thrum_attr attr = rig_attr(r);
+    CHECK_EQ(thrum_go_with(&attr, block, &stalls[1]), 0);
+    return block(&stalls[0]);
+}
+
+/* A spare takes over what the held-up worker has queued, and is held up by that. */
+static void check_taken_over(rig *r) {
+    th_stalled latest[TH_STALLED_MAX];
+    const thrum_time before = past();
+    atomic_store(&reports, 0);
+    for (int i = 0; i < 2; i++) {
+        atomic_store(&stalls[i].in, false);
+        CHECK_EQ(pipe(stalls[i].ends), 0);
+    }
+    rig_go(r, blocks_before_another, r);
+    CHECK_REPORTED(2);
+    CHECK(th_stalls_latest(r->sched, latest) >= 2);
+    for (int i = 0; i < 2; i++) {
+        CHECK(latest[i].since >= before);
+        stall_end(&stalls[i]);
+    }
+    rig_wait_done(r);
+    CHECK_EQ(atomic_load(&reports), 2);
+}
+
+TEST(the_time_of_what_a_spare_takes_over_is_its_own) {
+    /* It does not count from before the spare had it, at its first time or later. */
+    static const thrum_policy policies[] = {THRUM_SHARDED, THRUM_FIFO, THRUM_GLOBAL};
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        rig r;
+        watched_init(&r, 1);
+        r.config.policy = policies[i];
+        r.config.workers_spare = 1;
+        rig_start(&r);
+        for (int n = 0; n < 3; n++) {
+            check_taken_over(&r);
+        }
+        rig_stop(&r);
+    }
+}
+
 static thrum_task pinned_task;
 static thrum_task late_task;
 

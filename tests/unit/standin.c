@@ -18,6 +18,7 @@ static int opens_after_passing(void *arg) {
     SPIN_UNTIL(atomic_load(&h->in) == h->count);
     for (int i = 0; i < 20; i++) {
         thrum_yield();
+        ticks_check(&h->ticks);
     }
     nap();
     CHECK_EQ(thrum_chan_recv(h->chan, &number), 0);
@@ -29,6 +30,7 @@ static int opens_after_passing(void *arg) {
 static int sends(void *arg) {
     hold *h = arg;
     const int number = 7;
+    ticks_check(&h->ticks);
     CHECK_EQ(thrum_sem_wait(&h->sem), 0);
     CHECK_EQ(thrum_chan_send(h->chan, &number), 0);
     return 0;
@@ -88,6 +90,7 @@ TEST(what_is_in_the_slot_of_a_held_worker_runs) {
 static void counting_body(thrum_task *self, void *arg) {
     hold *h = arg;
     (void)self;
+    ticks_check(&h->ticks);
     if (atomic_fetch_add(&h->passes, 1) + 1 == (int)COUNT_OF(h->openers)) {
         held_open(h);
     }
@@ -176,6 +179,7 @@ static int yields_until_held(void *arg) {
     hold *h = arg;
     YIELD_UNTIL(atomic_load(&h->in) == held_regular(h));
     thrum_yield();
+    ticks_check(&h->ticks);
     if (atomic_fetch_add(&h->passes, 1) + 1 == 8) {
         held_open(h);
     }

@@ -28,7 +28,7 @@
 typedef struct th_seen_run {
     uint64_t tick; /* its xtick at the last look */
     unsigned lone; /* its lone_yields at the last look */
-    int64_t since; /* the time of the look that first saw this tick */
+    int64_t since; /* the time of the look that first saw this tick; 0: there was none */
     int64_t held;  /* the time that the looks since then stand for */
     uint64_t told; /* the number of its report; 0: it has not been reported */
 } th_seen_run;
@@ -396,7 +396,7 @@ static void look_at(thrum_sched *sched, unsigned i, int64_t now, int64_t span) {
     uint64_t tick = th_load_relaxed(&worker->xtick); /* relaxed: only whether it moves */
     const unsigned lone = lone_yields_of(worker);
     const th_seen_run fresh = {.tick = tick, .lone = lone, .since = now};
-    if (tick != run->tick || lone != run->lone || is_parked(worker)) {
+    if (!run->since || tick != run->tick || lone != run->lone || is_parked(worker)) {
         if (run->told) {
             follow(sched, run->told, now, true);
         }

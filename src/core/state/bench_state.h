@@ -11,7 +11,7 @@
 /* What the looks have shown of one worker. */
 typedef struct th_held {
     uint64_t tick;      /* its xtick at the last look */
-    int64_t since;      /* the time of the look that first saw this tick */
+    int64_t since;      /* the time of the look that first saw this tick; 0: there was none */
     unsigned looks;     /* the weight of the looks since then, until it is held up */
     int64_t ran_ns;     /* the processor time of its thread at the last look, or -1: not known */
     int64_t blocked_at; /* the processor time at which it was found blocked, or -1 */

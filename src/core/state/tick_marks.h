@@ -6,7 +6,8 @@
  * the lookout, the watcher for stalls, the thread that answers thrum-top, and each snapshot. A wait
  * that began at tick t began before the first mark with a later tick, or with the same one and a
  * worker that had gone to sleep since: that is told as "for at least". A worker that has slept
- * picks before it runs anything, also where the sentinel hands it work (sentinel.c).
+ * picks before it runs anything, also where the sentinel hands it work (sentinel.c), or a spare
+ * takes over what others have left (bench.c).
  *
  * The same marks tell for how long a task has run, since a worker that has not picked is in it, and
  * for how long the first of a worker's queue has waited: it was there at the first mark with a

@@ -368,6 +368,7 @@ static th_work *take_left(th_worker *worker) {
         th_count(&worker->counters.xruns_stolen, 1);
     }
     if (work) {
+        th_count(&worker->xtick, 1); /* it has slept, or sat, in this tick: see tick_marks.h */
         th_found(worker);
     }
     return work;

@@ -58,7 +58,7 @@ static void look_at(thrum_sched *sched, const th_worker *w, int64_t now, int64_t
     th_held *held = &sched->bench.held[w->index];
     uint64_t tick = th_load_relaxed(&w->xtick); /* relaxed: only whether it moves */
     bool late = span > LATE * th_stall_interval(sched);
-    if (tick != held->tick) {
+    if (!held->since || tick != held->tick) {
         forget(held, tick, now);
         return;
     }

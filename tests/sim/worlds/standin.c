@@ -7,6 +7,7 @@
 #include "standin.h"
 
 #include "base/atomic.h"
+#include "core/state/thread.h"
 #include "core/state/worker.h"
 #include "platform/faults.h"
 #include "platform/platform.h"
@@ -64,8 +65,21 @@ void standin_sleep(int64_t ns) {
     }
 }
 
+/*
+ * Each run on a worker begins with a pick: looks at it would else take it for the run before, and
+ * reports of stalls count the time that the worker slept.
+ */
+static SIM_UNSEEN void picked(void) {
+    static uint64_t ticks[8]; /* of each worker's latest run */
+    const th_worker *worker = th_here();
+    sim_check(worker->index < sizeof ticks / sizeof ticks[0]);
+    sim_check(worker->xtick != ticks[worker->index]);
+    ticks[worker->index] = worker->xtick;
+}
+
 void standin_holds(thrum_task *self, void *arg) {
     (void)arg;
+    picked();
     whole_count(self, NULL);
     whole_pass(&standin_gate);
     whole_open(&standin_passed);
@@ -73,6 +87,7 @@ void standin_holds(thrum_task *self, void *arg) {
 
 void standin_opens(thrum_task *self, void *arg) {
     (void)arg;
+    picked();
     whole_count(self, NULL);
     whole_open(&standin_gate);
 }
@@ -133,6 +148,7 @@ SIM_WORLD(standin_another, .heavy = true, .asleep = standin_asleep) {
 
 static int opens_call(void *arg) {
     (void)arg;
+    picked();
     whole_open(&standin_gate);
     return 7;
 }
