@@ -41,7 +41,7 @@
 /* A count for this build. */
 #define FEWER(n) ((n) / SLOWNESS > 0 ? (n) / SLOWNESS : 1)
 
-enum { MARKS = 32, WORLDS = 2, LANES = 64, TIDS = 64 };
+enum { MARKS = 32, WORLDS = 2, LANES = 64, TIDS = 64, WORKERS = 128, STALL_MS = 30 };
 
 typedef struct lane lane;
 
@@ -58,6 +58,9 @@ typedef struct world {
     atomic_long blocks, bytes; /* of the scheduler's allocator, handed out */
     atomic_int tids[TIDS];     /* of its workers' threads; 0: none */
     atomic_int tid_count;
+    unsigned regular; /* workers that are no spares */
+    atomic_int naps;  /* tasks that hold up a worker, asleep in the system */
+    int64_t began;    /* before it was started: no run can be older */
     thrum_task probe; /* the watchdog posts it itself */
     _Atomic int64_t probe_since;
 } world;
@@ -140,6 +143,9 @@ void watch_hang_after(int64_t ns); /* instead of half a minute */
 /* How many times slower a look of the watchdog is than on usual processors, at least 1. */
 int64_t storm_slowness(void);
 
+/* Turns every detector of the scheduler on: a report that is false ends the process. */
+void watch_detect(world *w, thrum_config *config);
+
 /* Resident bytes of this process. */
 long memory_resident(void);
 
@@ -149,6 +155,7 @@ extern atomic_long second_starts;
 /* One round of each storm. */
 void round_trees(lane *l);
 void round_churn(lane *l);
+void round_held(lane *l);
 void round_pingpong(lane *l);
 void round_primitives(lane *l);
 void round_channels(lane *l);

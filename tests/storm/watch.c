@@ -3,8 +3,10 @@
  *
  *   stall   something has been ready for a second, and at each look in it a worker slept
  *   hang    a lane has not ended a round for half a minute
+ *   report  a detector of the scheduler's has told what is not true: a deadlock, or a run that is
+ *           longer than the worker has been in it
  *
- * Either prints every fiber and all counters, and aborts. A look that comes late itself (the
+ * Each prints every fiber and all counters, and aborts. A look that comes late itself (the
  * machine is busy) begins the second anew. Slow processors have more time, by what a look takes.
  */
 #include <fcntl.h>
@@ -12,10 +14,22 @@
 #include <stdarg.h>
 #include <unistd.h>
 
+#include "core/inspect/stalls.h"
+#include "core/ready/steal_backoff.h"
+#include "core/state/worker.h"
 #include "storm.h"
 
 #define STALL_NS (INT64_C(1000000000) * SLOWNESS)
 #define LOOK_NS 10000000
+#define LATE_NS (20 * LOOK_NS)
+
+/* What the looks have shown of one worker. */
+typedef struct seen {
+    uint64_t runs;  /* that it has begun */
+    uint64_t tick;  /* after the present one had begun */
+    int64_t at;     /* the time of the last look */
+    int64_t before; /* the time of the last look before the present one began; 0: it was late */
+} seen;
 
 static struct {
     world *worlds;
@@ -26,8 +40,11 @@ static struct {
     atomic_bool ends;
     int64_t idle_since[WORLDS]; /* since when a worker slept at each look; 0: none does */
     int64_t hang_ns;
-    int64_t slowness; /* of the processor */
-} watch = {.hang_ns = INT64_C(30000000000) * (SLOWNESS > 1 ? 4 : 1)};
+    int64_t slowness;     /* of the processor */
+    pthread_mutex_t lock; /* protects the next */
+    seen seen[WORLDS][WORKERS];
+} watch = {.lock = PTHREAD_MUTEX_INITIALIZER,
+           .hang_ns = INT64_C(30000000000) * (SLOWNESS > 1 ? 4 : 1)};
 
 void watch_hang_after(int64_t ns) {
     watch.hang_ns = ns;
@@ -89,14 +106,70 @@ int64_t storm_slowness(void) {
     return 1 + least / (LOOKS * USUAL_NS);
 }
 
+/* One that no task holds up: more sleep than tasks do in their stead, before and after the look. */
 static bool some_worker_sleeps(const world *w) {
+    const int before = atomic_load(&w->naps);
+    int n = 0;
     for (int i = 0; i < TIDS; i++) {
         const int tid = atomic_load(&w->tids[i]);
-        if (tid != 0 && sleeps(tid))
-            return true;
+        n += tid != 0 && sleeps(tid);
     }
-    return false;
+    const int after = atomic_load(&w->naps);
+    return n > (before > after ? before : after);
 }
+
+/* ---- what detectors tell ---- */
+
+static void look_at_runs(const world *w) {
+    pthread_mutex_lock(&watch.lock);
+    for (unsigned i = 0; i < thrum_sched_workers(w->sched) && i < WORKERS; i++) {
+        const th_worker *worker = &w->sched->workers[i];
+        seen *s = &watch.seen[w->number][i];
+        const int64_t now = thrum_now();
+        atomic_thread_fence(memory_order_seq_cst); /* the time, then the runs, then the tick */
+        const uint64_t runs = th_runs_begun(worker);
+        atomic_thread_fence(memory_order_seq_cst);
+        if (runs != s->runs) {
+            s->runs = runs;
+            s->tick = th_load_relaxed(&worker->xtick); /* relaxed: the fence orders it */
+            s->before = now - s->at > LATE_NS ? 0 : s->at;
+        }
+        s->at = now;
+    }
+    pthread_mutex_unlock(&watch.lock);
+}
+
+/*
+ * The watcher calls it for the latest report. The run began after a look that saw the one before;
+ * between its pick and that its thread may have waited for a processor, as in a stall.
+ */
+static void stall_is_told(void *ctx, const char *report) {
+    const world *w = ctx;
+    th_stalled latest[TH_STALLED_MAX];
+    REQUIRE(th_stalls_latest(w->sched, latest) > 0);
+    pthread_mutex_lock(&watch.lock);
+    const seen *s = &watch.seen[w->number][latest->worker % WORKERS];
+    const bool is_long = latest->tick == s->tick && latest->since < s->before - STALL_NS;
+    pthread_mutex_unlock(&watch.lock);
+    if (is_long || latest->since < w->began)
+        storm_fails(__FILE__, __LINE__, "a false report: %s", report);
+}
+
+static void deadlock_is_told(void *ctx, const char *report) {
+    (void)ctx;
+    storm_fails(__FILE__, __LINE__, "a false report: %s", report);
+}
+
+void watch_detect(world *w, thrum_config *config) {
+    w->began = thrum_now();
+    config->on_deadlock = THRUM_DEADLOCK_REPORT;
+    config->deadlock = deadlock_is_told;
+    config->stall_ms = STALL_MS;
+    config->stall = stall_is_told;
+    config->trace = true;
+}
+
+/* ---- looking ---- */
 
 static void probe_runs(thrum_task *self, void *arg) {
     (void)self;
@@ -147,8 +220,10 @@ static void *watch_main(void *arg) {
         const struct timespec nap = {0, LOOK_NS};
         nanosleep(&nap, NULL);
         const int64_t now = thrum_now();
-        for (int i = 0; i < watch.count; i++)
-            look_at(&watch.worlds[i], now, now - before > 20 * LOOK_NS);
+        for (int i = 0; i < watch.count; i++) {
+            look_at_runs(&watch.worlds[i]);
+            look_at(&watch.worlds[i], now, now - before > LATE_NS);
+        }
         before = now;
         for (int i = 0; i < atomic_load(watch.lane_count); i++) {
             const int64_t beat = atomic_load(&watch.lanes[i].beat);
