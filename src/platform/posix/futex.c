@@ -8,11 +8,11 @@
  * off stays until it has been woken.
  *
  * Handlers of signals wake, too (io/signal.c, core/inspect/dump_signal.c). The lists' locks have
- * signals blocked (masked_lock.h), but the sleep must not: a handler may find its thread with its
- * own mutex in its hands. So such a mutex is taken without any list's lock, and never by a handler:
- * that sets the sleeper's word alone, and a thread that handlers run on, *exposed*, looks at its
- * word every SLICE_NS. The library's own threads have those signals blocked: they sleep until they
- * are woken, and are never found so.
+ * signals blocked (masked_lock.h). A thread that lets signals in, *exposed*, sleeps without that,
+ * and a handler may find it with its own mutex in its hands. So such a mutex is taken without any
+ * list's lock, and never by a handler: that sets the sleeper's word alone, and an exposed thread
+ * looks at its word every SLICE_NS. All others, the library's own threads among them, sleep with
+ * all signals blocked until they are woken: one that is sent to such a thread waits that long.
  */
 #include "platform/unix/system.h"
 
@@ -28,7 +28,7 @@
 typedef struct sleeper {
     struct sleeper *next;
     const uint32_t *word;
-    bool exposed; /* handlers run on its thread */
+    bool exposed; /* handlers may run on its thread while it sleeps */
     uint32_t xwoken;
     pthread_mutex_t lock;
     pthread_cond_t cond;
@@ -43,24 +43,31 @@ static list lists[LISTS];
 
 /* ---- forks ---- */
 
+static sigset_t forks_mask; /* of the thread that forks; with all locks */
+
 static void before_fork(void) {
-    for (unsigned i = 0; i < LISTS; i++) {
+    sigset_t before;
+    th_masked_lock(&lists[0].lock, &before);
+    for (unsigned i = 1; i < LISTS; i++) {
         pthread_mutex_lock(&lists[i].lock);
     }
+    forks_mask = before;
 }
 
 static void in_parent(void) {
-    for (unsigned i = 0; i < LISTS; i++) {
+    const sigset_t before = forks_mask;
+    for (unsigned i = 1; i < LISTS; i++) {
         pthread_mutex_unlock(&lists[i].lock);
     }
+    th_masked_unlock(&lists[0].lock, &before);
 }
 
 /* Those who slept are not in this process. */
 static void in_child(void) {
     for (unsigned i = 0; i < LISTS; i++) {
         lists[i].first = NULL;
-        pthread_mutex_unlock(&lists[i].lock);
     }
+    in_parent();
 }
 
 __attribute__((constructor(101))) static void set_up(void) {
@@ -98,10 +105,14 @@ static bool take_off(list *l, sleeper *s) {
     return false;
 }
 
-/* Whether handlers may run on this thread that wake. */
-static bool has_handlers(const sigset_t *mask) {
-    return sigismember(mask, SIGINT) == 0 || sigismember(mask, SIGUSR1) == 0 ||
-           sigismember(mask, SIGTERM) == 0 || sigismember(mask, SIGRTMIN) == 0;
+/* Whether a thread with this mask lets in any signal that the library's own threads block. */
+static bool is_exposed(const sigset_t *mask) {
+    for (int number = 1; number < TH_OS_SIGNALS; number++) {
+        if (th_os_signal_asks(number) && sigismember(mask, number) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Sleeps until it is woken, or the deadline has passed. */
@@ -135,21 +146,25 @@ int th_os_futex_wait(uint32_t *xword, uint32_t value, int64_t deadline) {
         th_masked_unlock(&l->lock, &before);
         return -EAGAIN;
     }
-    sleeper_init(&me, xword, has_handlers(&before));
+    sleeper_init(&me, xword, is_exposed(&before));
     me.next = l->first;
     l->first = &me;
-    th_masked_unlock(&l->lock, &before);
+    pthread_mutex_unlock(&l->lock);
+    if (me.exposed) {
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
 
     sleep_until(&me, deadline);
 
-    th_masked_lock(&l->lock, &before);
+    th_masked_lock(&l->lock, NULL);
     const bool woken = !take_off(l, &me);
-    th_masked_unlock(&l->lock, &before);
+    pthread_mutex_unlock(&l->lock);
     if (woken) {
         sleep_until(&me, TH_FOREVER); /* until the waker is done with it */
     }
     pthread_cond_destroy(&me.cond);
     pthread_mutex_destroy(&me.lock);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return woken ? 0 : -ETIMEDOUT;
 }
 

@@ -58,17 +58,22 @@ static set *set_of(const th_os_pollset *named) {
 
 /* ---- forks ---- */
 
+static sigset_t forks_mask; /* of the thread that forks; with the lock */
+
 static void before_fork(void) {
-    pthread_mutex_lock(&lock);
+    sigset_t before;
+    th_masked_lock(&lock, &before);
+    forks_mask = before;
 }
 
 static void in_parent(void) {
-    pthread_mutex_unlock(&lock);
+    const sigset_t before = forks_mask;
+    th_masked_unlock(&lock, &before);
 }
 
 static void in_child(void) {
     th_pollset_sleepers_forked();
-    pthread_mutex_unlock(&lock);
+    in_parent();
 }
 
 __attribute__((constructor(101))) static void set_up(void) {
