@@ -40,7 +40,10 @@ typedef struct th_os_pollset {
     int wake;
 } th_os_pollset;
 
-/* Makes an empty set. Errors: -EMFILE, -ENFILE, -ENOMEM, -ENOSYS (a sandbox). */
+/*
+ * Makes an empty set, which can be waited for. Errors: -EMFILE, -ENFILE, -ENOMEM, -ENOSYS or
+ * another code of a sandbox.
+ */
 int th_os_pollset_open(th_os_pollset *out);
 void th_os_pollset_close(th_os_pollset *set);
 

@@ -48,7 +48,7 @@ typedef struct kernel_timer {
 #define CALL_TIMERFD_SETTIME SYS_timerfd_settime
 #endif
 
-/* Whether epoll_pwait2 is missing here, or a sandbox refuses it. */
+/* Whether epoll_pwait2 is missing here, or a sandbox refuses it, with whichever code. */
 static bool xold;
 
 /* ---- wake-ups ---- */
@@ -120,6 +120,11 @@ int th_os_pollset_open(th_os_pollset *out) {
     }
     if (!code) {
         code = control(out->set, EPOLL_CTL_ADD, out->wake, EPOLLIN, TH_OS_WAKE);
+    }
+    if (!code) { /* a set that cannot be waited for is none */
+        th_os_event none;
+        const int n = th_os_pollset_wait(out, &none, 1, 0);
+        code = n < 0 && n != -EINTR ? n : 0;
     }
     if (code) {
         th_os_pollset_close(out);
@@ -228,25 +233,30 @@ static int whole_ms(const kernel_time *left) {
     return (int)ms;
 }
 
+/* A sandbox may know only one of the two. */
+static TH_NO_TSAN long wait_ms(int set, struct epoll_event *events, int max, int ms) {
+    const int n = epoll_wait(set, events, max, ms);
+    return n >= 0 || th_os_errno_get() == EINTR ? n : epoll_pwait(set, events, max, ms, NULL);
+}
+
 static TH_NO_TSAN long wait_once(int set, struct epoll_event *events, int max, int64_t deadline) {
     kernel_time left;
     if (deadline == TH_FOREVER) {
-        return epoll_wait(set, events, max, -1);
+        return wait_ms(set, events, max, -1);
     }
     if (!time_left(deadline, &left)) {
-        return epoll_wait(set, events, max, 0);
+        return wait_ms(set, events, max, 0);
     }
 #ifdef SYS_epoll_pwait2
     if (!th_load_relaxed(&xold) && !th_os_fails(TH_OS_FAULT_PWAIT2)) { /* relaxed: a hint */
         long n = syscall(SYS_epoll_pwait2, set, events, max, &left, NULL, 0);
-        int code = n < 0 ? th_os_errno_get() : 0;
-        if (code != ENOSYS && code != EPERM) {
+        if (n >= 0 || th_os_errno_get() == EINTR) {
             return n;
         }
         th_store_relaxed(&xold, true); /* relaxed: each thread may find out for itself */
     }
 #endif
-    return epoll_wait(set, events, max, whole_ms(&left));
+    return wait_ms(set, events, max, whole_ms(&left));
 }
 
 TH_NO_TSAN int th_os_pollset_wait(const th_os_pollset *set, th_os_event events[], unsigned max,
