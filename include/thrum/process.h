@@ -90,8 +90,9 @@ typedef struct thrum_process_options {
     size_t limits_count;
     thrum_process_stream streams[3]; /* its input, output and errors */
     const char **failed; /* NULL, or where to say what an error is about: "process", "folder",
-                            "limit", "descriptor", "program"; a constant, NULL if there is none.
-                            It is left as it is with -EINVAL */
+                            "limit", "descriptor", "program", or "waitid", when a sandbox refuses
+                            that call; a constant, NULL if there is none. It is left as it is
+                            with -EINVAL */
     size_t output_max;   /* of thrum_process_run: the bytes that are kept of each stream */
 } thrum_process_options;
 

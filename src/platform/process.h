@@ -44,9 +44,10 @@ typedef struct th_os_program {
 
 /*
  * Starts a program, and returns when it runs: 0, or a code with *failed, what it is about:
- * "process", "folder", "limit", "descriptor", "program". Signals are those of a fresh program: none
- * is blocked, none is caught, and none is ignored but those that were when this program began.
- * Blocks the thread until the system has found and loaded the program.
+ * "process", "folder", "limit", "descriptor", "program", or "waitid", which a sandbox refuses.
+ * Signals are those of a fresh program: none is blocked, none is caught, and none is ignored but
+ * those that were when this program began. Blocks the thread until the system has found and loaded
+ * the program.
  */
 int th_os_process_start(th_os_process *out, const th_os_program *program, const char **failed);
 

@@ -36,6 +36,11 @@
 #else
 #define EPOLL_WAIT SYS_epoll_pwait /* there is no other */
 #endif
+#ifdef SYS_dup2
+#define DUP3 NOTHING
+#else
+#define DUP3 PROGRAMS
+#endif
 
 enum { CALLS_MAX = 4, CHILD_SECONDS = 30 }; /* after which a child that hangs ends */
 
@@ -55,6 +60,14 @@ static const row of_waits[] = {
     {{SYS_epoll_create1}, WAITS},
     {{SYS_eventfd2}, WAITS},
     {{SYS_timerfd_create}, NOTHING},
+};
+
+static const row of_programs[] = {
+    {{SYS_dup3}, DUP3},
+    {{SYS_waitid}, PROGRAMS},
+    {{SYS_pidfd_open, SYS_pidfd_send_signal}, NOTHING},
+    {{SYS_pidfd_send_signal}, NOTHING},
+    {{SYS_close_range}, NOTHING},
 };
 
 static const int codes[] = {EPERM, ENOSYS, EINVAL, EACCES, EAGAIN, ENOMEM};
@@ -277,4 +290,9 @@ static void with_each_code(const row rows[], unsigned n) {
 TEST(waits_in_a_sandbox) {
     /* Sets of descriptors: deadlines are kept, or the wait returns the code. */
     with_each_code(of_waits, COUNT_OF(of_waits));
+}
+
+TEST(programs_in_a_sandbox) {
+    /* They run, get signals and end, or the start returns the code. */
+    with_each_code(of_programs, COUNT_OF(of_programs));
 }

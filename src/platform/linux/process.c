@@ -178,9 +178,13 @@ int th_os_process_start(th_os_process *out, const th_os_program *program, const 
     if (th_os_fails(TH_OS_FAULT_PROCESS)) {
         return -EAGAIN;
     }
+    int code = th_process_can_be_awaited(failed);
+    if (code) {
+        return code;
+    }
     int saved = th_os_errno_get();
     set_up(&child, program);
-    int code = make_child(&child, out, &told);
+    code = make_child(&child, out, &told);
     if (code) {
         *failed = steps[told.step];
         drop_child(out, false);
@@ -203,9 +207,10 @@ int th_os_process_signal(const th_os_process *process, int number, bool group) {
         code = RETRY(syscall(SYS_pidfd_send_signal, (long)process->fd, (long)number, NULL,
                              group ? (long)TO_GROUP : 0L));
     }
-    if (code == -EPERM) { /* a filter of calls may say so, too, and let the other one pass */
-        return th_process_signal_by_number(process, number, group) ? -EPERM : 0;
+    if (!code || code == -ESRCH) {
+        return (int)code;
     }
-    return code != -EINVAL && code != -ENOSYS ? (int)code
-                                              : th_process_signal_by_number(process, number, group);
+    /* A sandbox refuses that one with any code, and may let the other one pass. */
+    const int by_number = th_process_signal_by_number(process, number, group);
+    return by_number && code == -EPERM ? -EPERM : by_number;
 }

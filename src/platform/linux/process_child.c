@@ -83,7 +83,10 @@ static IN_CHILD int move_up(int *fd, unsigned n) {
 
 /* Puts it to a number, which may be beyond RLIMIT_NOFILE: the system says the same of both then. */
 static IN_CHILD int put_at(int from, unsigned number) {
-    const int code = CALL(SYS_dup3, (long)from, (long)number, 0L);
+    int code = CALL(SYS_dup3, (long)from, (long)number, 0L);
+#ifdef SYS_dup2
+    code = code < 0 ? CALL(SYS_dup2, (long)from, (long)number) : code; /* the older one */
+#endif
     const bool is_open = code == -EBADF && CALL(SYS_fcntl, (long)from, (long)F_GETFD, 0L) >= 0;
     return is_open ? -EMFILE : code;
 }

@@ -40,6 +40,17 @@ bool th_process_keeps_ignoring(int number) {
 
 /* ---- its end ---- */
 
+/* Of ourselves, who are no child of ours, the system says ECHILD. */
+int th_process_can_be_awaited(const char **failed) {
+    siginfo_t said;
+    const int64_t code = RETRY(waitid(P_PID, (id_t)getpid(), &said, WEXITED | WNOHANG));
+    if (code == -ECHILD) {
+        return 0;
+    }
+    *failed = "waitid";
+    return (int)code;
+}
+
 int th_os_process_ended(const th_os_process *process, th_os_ended *ended) {
     siginfo_t said;
     int64_t code = th_system_wait(process, &said, WEXITED | WNOHANG | WNOWAIT);
