@@ -100,7 +100,7 @@ THRUM_API THRUM_NODISCARD int64_t thrum_file_pwritev(thrum_io io, const thrum_io
 /*
  * Writes at the end, wherever that is; what others append does not come inside a piece. Where the
  * system has no call for it (before Linux 4.16, some sandboxes) only a file that was opened with
- * THRUM_FILE_APPEND can: others say what the system says, -EOPNOTSUPP or -ENOSYS.
+ * THRUM_FILE_APPEND can: others say what the system says, -EOPNOTSUPP, -ENOSYS or a sandbox's code.
  */
 THRUM_API THRUM_NODISCARD int64_t thrum_file_append(thrum_io io, const void *from, size_t size,
                                                     thrum_time deadline);

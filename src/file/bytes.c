@@ -84,8 +84,8 @@ static int64_t try_now(const transfer *t) {
     const unsigned n = whole ? whole : 1;
     const int64_t done = t->write ? th_os_file_writev_now(t->io.fd, parts, n, t->offset)
                                   : th_os_file_readv_now(t->io.fd, parts, n, t->offset);
-    /* What refuses the call may be a sandbox; the plain one tells what is true of the file. */
-    return done == -ENOSYS || done == -EPERM ? -EOPNOTSUPP : done;
+    /* A sandbox may refuse the call with any code; the plain one tells what is true of the file. */
+    return done < 0 && done != -EAGAIN ? -EOPNOTSUPP : done;
 }
 
 /* `begins`: the system can begin it without waiting for its end. */

@@ -36,6 +36,11 @@
 #else
 #define EPOLL_WAIT SYS_epoll_pwait /* there is no other */
 #endif
+#ifdef SYS_pipe
+#define PIPE2 NOTHING
+#else
+#define PIPE2 PROGRAMS
+#endif
 #ifdef SYS_dup2
 #define DUP3 NOTHING
 #else
@@ -52,6 +57,11 @@ typedef struct row {
     int may_report;
 } row;
 
+static const row of_connections[] = {
+    {{SYS_accept4}, NOTHING},
+    {{SYS_sendmmsg, SYS_recvmmsg}, NOTHING},
+};
+
 static const row of_waits[] = {
     {{SYS_epoll_pwait2}, NOTHING},
     {{EPOLL_WAIT}, EPOLL_WAIT == SYS_epoll_pwait ? WAITS : NOTHING},
@@ -62,12 +72,29 @@ static const row of_waits[] = {
     {{SYS_timerfd_create}, NOTHING},
 };
 
+static const row of_files[] = {
+    {{SYS_preadv2}, NOTHING},
+    {{SYS_pwritev2}, APPENDS},
+    {{SYS_preadv2, SYS_pwritev2}, APPENDS},
+    {{SYS_copy_file_range}, NOTHING},
+    {{SYS_splice}, NOTHING},
+    {{SYS_io_uring_setup}, NOTHING},
+    {{SYS_io_uring_enter}, NOTHING},
+};
+
 static const row of_programs[] = {
+    {{SYS_pipe2}, PIPE2},
     {{SYS_dup3}, DUP3},
     {{SYS_waitid}, PROGRAMS},
     {{SYS_pidfd_open, SYS_pidfd_send_signal}, NOTHING},
     {{SYS_pidfd_send_signal}, NOTHING},
     {{SYS_close_range}, NOTHING},
+};
+
+static const row of_starts[] = {
+    {{SYS_membarrier}, NOTHING},
+    {{SYS_madvise, SYS_process_madvise}, NOTHING},
+    {{SYS_clone3}, THE_START}, /* the C library's */
 };
 
 static const int codes[] = {EPERM, ENOSYS, EINVAL, EACCES, EAGAIN, ENOMEM};
@@ -287,12 +314,27 @@ static void with_each_code(const row rows[], unsigned n) {
     CHECK_EQ(failed, 0);
 }
 
+TEST(connections_in_a_sandbox) {
+    /* Accepting, and several datagrams at a call. */
+    with_each_code(of_connections, COUNT_OF(of_connections));
+}
+
 TEST(waits_in_a_sandbox) {
     /* Sets of descriptors: deadlines are kept, or the wait returns the code. */
     with_each_code(of_waits, COUNT_OF(of_waits));
 }
 
+TEST(files_and_pipes_in_a_sandbox) {
+    /* Reads, writes and copies that would not wait. */
+    with_each_code(of_files, COUNT_OF(of_files));
+}
+
 TEST(programs_in_a_sandbox) {
     /* They run, get signals and end, or the start returns the code. */
     with_each_code(of_programs, COUNT_OF(of_programs));
+}
+
+TEST(starts_in_a_sandbox) {
+    /* What the start of a scheduler asks for. */
+    with_each_code(of_starts, COUNT_OF(of_starts));
 }

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include "platform/linux/optional.h"
 #include "platform/unix/interrupted.h"
 
 #define AT_ONCE 16u /* messages of one call of the system */
@@ -33,8 +34,10 @@ static void fill(batch *b, const th_os_message messages[], unsigned n, bool room
 }
 
 int th_system_send_some(int fd, const th_os_message messages[], unsigned n) {
+    static uint32_t xanswer;
     batch b;
     n = n < AT_ONCE ? n : AT_ONCE;
+    n = n > 1 && th_call_is_taken(&xanswer, SYS_sendmmsg) ? n : 1;
     fill(&b, messages, n, false);
     if (n == 1) {
         int64_t sent = RETRY(sendmsg(fd, &b.headers[0].msg_hdr, MSG_DONTWAIT | MSG_NOSIGNAL));
@@ -45,9 +48,11 @@ int th_system_send_some(int fd, const th_os_message messages[], unsigned n) {
 
 /* With MSG_TRUNC the system tells how long a message was that did not fit. */
 int th_system_receive_some(int fd, th_os_message messages[], unsigned n) {
+    static uint32_t xanswer;
     batch b;
     int64_t got;
     n = n < AT_ONCE ? n : AT_ONCE;
+    n = n > 1 && th_call_is_taken(&xanswer, SYS_recvmmsg) ? n : 1;
     fill(&b, messages, n, true);
     if (n == 1) {
         got = RETRY(recvmsg(fd, &b.headers[0].msg_hdr, MSG_DONTWAIT | MSG_TRUNC));

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "platform/faults.h"
+#include "platform/linux/optional.h"
 
 #ifndef RWF_NOWAIT
 #define RWF_NOWAIT 0x00000008
@@ -61,8 +62,12 @@ int th_os_io_reopen(int fd) {
 }
 
 int64_t th_os_io_readv_cached(int fd, const th_os_part parts[], unsigned n) {
+    static uint32_t xanswer;
     int saved = th_os_errno_get();
     long got;
+    if (!th_call_is_taken(&xanswer, SYS_preadv2)) {
+        return -EOPNOTSUPP;
+    }
     do {
         got = syscall(SYS_preadv2, fd, parts, (long)n, -1L, -1L, RWF_NOWAIT);
     } while (got < 0 && th_os_errno_get() == EINTR);

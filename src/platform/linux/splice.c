@@ -8,10 +8,12 @@
 #include <fcntl.h>
 
 #include "platform/faults.h"
+#include "platform/linux/optional.h"
 #include "platform/unix/interrupted.h"
 
 int64_t th_os_io_splice(int from, int to, size_t n) {
-    if (th_os_fails(TH_OS_FAULT_SPLICE)) {
+    static uint32_t xanswer;
+    if (th_os_fails(TH_OS_FAULT_SPLICE) || !th_call_is_taken(&xanswer, SYS_splice)) {
         return -EINVAL;
     }
     masked m;

@@ -1,11 +1,9 @@
 /*
- * descriptor.c: pipes, connections and messages, each by calls that POSIX has. What is made is
- * closed on exec by a second call: a program that is started between the two gets it.
+ * descriptor.c: pipes, connections and messages, each by calls that POSIX has.
  */
 #include "platform/unix/system.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,23 +11,14 @@
 #include <unistd.h>
 
 #include "platform/unix/interrupted.h"
+#include "platform/unix/plain.h"
 
 int th_system_pipe(int ends[2]) {
-    if (pipe(ends) != 0) {
-        return -1;
-    }
-    (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-    (void)fcntl(ends[1], F_SETFD, FD_CLOEXEC);
-    return 0;
+    return th_plain_pipe(pipe(ends), ends);
 }
 
 int th_system_accept(int fd) {
-    int taken = accept(fd, NULL, NULL);
-    if (taken >= 0) {
-        (void)fcntl(taken, F_SETFD, FD_CLOEXEC);
-        (void)fcntl(taken, F_SETFL, O_NONBLOCK);
-    }
-    return taken;
+    return th_plain_accept(fd);
 }
 
 int64_t th_system_pipe_writev(int fd, const th_os_part parts[], unsigned n) {

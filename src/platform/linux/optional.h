@@ -1,0 +1,35 @@
+/*
+ * optional.h: calls of the system that may be missing: the kernel is older, or a sandbox refuses
+ * them. Each has a plainer one in its place. What a sandbox refuses it refuses with any code, also
+ * with one that the call has itself, as EAGAIN: so the system is asked once, beside all real calls.
+ */
+#ifndef TH_LINUX_OPTIONAL_H
+#define TH_LINUX_OPTIONAL_H
+
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "platform/platform.h"
+
+enum { TH_CALL_UNKNOWN, TH_CALL_TAKEN, TH_CALL_REFUSED };
+
+/*
+ * Whether the system takes a call whose first argument is a descriptor: of none there is it says
+ * EBADF, whatever else is asked. The answer is kept in *xanswer, which is 0 before.
+ */
+static inline bool th_call_is_taken(uint32_t *xanswer, long number) {
+    uint32_t answer = th_load_relaxed(xanswer); /* relaxed: each thread may ask for itself */
+    if (th_unlikely(answer == TH_CALL_UNKNOWN)) {
+        const int saved = th_os_errno_get();
+        const bool taken =
+            syscall(number, -1L, 0L, -1L, 0L, 1L, 0L) < 0 && th_os_errno_get() == EBADF;
+        th_os_errno_set(saved);
+        answer = taken ? TH_CALL_TAKEN : TH_CALL_REFUSED;
+        th_store_relaxed(xanswer, answer); /* relaxed: as above */
+    }
+    return answer == TH_CALL_TAKEN;
+}
+
+#endif
