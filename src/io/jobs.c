@@ -103,12 +103,20 @@ static uint32_t *call_sleeper(th_jobs *jobs) {
     return &sleeper->xcalled;
 }
 
+/* Whether there may be one more thread. Those in a call that all have given up do not count. */
+static bool may_start(const th_jobs *jobs, uint32_t max) {
+    for (const th_job *job = jobs->begun.first; job && jobs->threads >= max; job = job->next) {
+        max += job->by_thread && th_jobs_is_forgotten(job);
+    }
+    return jobs->threads < max && jobs->threads < jobs->threads_max + jobs->hanging_max;
+}
+
 /* Has a thread look, if one more is needed and there may be fewer than `max`. */
 static th_jobs_call call_thread(th_jobs *jobs, uint32_t max) {
     th_jobs_call call = {0};
     if (jobs->xlength > jobs->looking) {
         call.xwake = call_sleeper(jobs);
-        call.start = !call.xwake && jobs->threads < max;
+        call.start = !call.xwake && max && may_start(jobs, max);
     }
     if (call.start) {
         jobs->threads++;
@@ -135,6 +143,7 @@ th_jobs_call th_jobs_put(th_jobs *jobs, th_job *job) {
 void th_jobs_begun(th_jobs *jobs, th_job *job) {
     job->references++;
     job->state = TH_JOB_BEGUN;
+    job->by_thread = false;
     job->code = 0;
     push(&jobs->begun, job);
     jobs->calls++;
@@ -145,6 +154,10 @@ th_waiter *th_jobs_done(th_jobs *jobs, th_job *job) {
     job->state = TH_JOB_DONE;
     job->references--;
     return th_waitlist_detach(waiters_of(job));
+}
+
+bool th_jobs_are_crowded(const th_jobs *jobs) {
+    return jobs->xlength >= jobs->looking && !jobs->sleepers && !may_start(jobs, jobs->threads_max);
 }
 
 th_job *th_jobs_find(th_jobs *jobs, bool (*is)(const th_job *job, const void *ctx),
@@ -186,6 +199,7 @@ static void run_job(th_jobs *jobs, th_job *job) {
     jobs->looking--;
     push(&jobs->begun, job);
     job->state = TH_JOB_BEGUN;
+    job->by_thread = true;
     jobs->calls++;
     jobs->last_begun = thrum_now();
     th_lock_release(&jobs->lock);
@@ -338,9 +352,14 @@ int th_jobs_wait(th_jobs *jobs, th_job *job, th_waiter *me, thrum_time deadline)
 }
 
 void th_jobs_drop(th_jobs *jobs, th_job *job) {
+    th_jobs_call call = {0};
     th_lock_acquire(&jobs->lock);
     const bool last = --job->references == 0;
+    if (job->state == TH_JOB_BEGUN && th_jobs_is_forgotten(job)) {
+        call = call_thread(jobs, jobs->threads_max); /* its thread counts no longer */
+    }
     th_lock_release(&jobs->lock);
+    th_jobs_called(jobs, call);
     if (last) {
         jobs->end(job);
     }

@@ -15,8 +15,9 @@
  *   done     its callers are woken, and read what it has left
  *
  * Threads are started as jobs are queued, up to a limit, and end once they have found nothing to do
- * for a while. If all of them hang, jobs would wait for ever: so a caller whose job is still queued
- * when no thread has begun any for `patience` starts one more, up to a second limit.
+ * for a while. A thread in a call that all callers have given up does not count. If all others
+ * hang, jobs would wait for ever: so a caller whose job is still queued when no thread has begun
+ * any for `patience` starts one more. A second limit holds for all threads.
  */
 #ifndef TH_JOBS_H
 #define TH_JOBS_H
@@ -37,8 +38,9 @@ typedef struct th_job {
     void *last;
     uint32_t references;
     th_job_state state;
-    int code;      /* 0, or why its call was never made */
-    bool xcrowded; /* when it was queued no thread was free; read without the lock */
+    int code;       /* 0, or why its call was never made */
+    bool xcrowded;  /* when it was queued no thread was free; read without the lock */
+    bool by_thread; /* once it is begun: one of the jobs' threads is in its call */
 } th_job;
 
 typedef struct th_job_list {
@@ -102,6 +104,9 @@ th_waiter *th_jobs_done(th_jobs *jobs, th_job *job);
 static inline bool th_jobs_is_forgotten(const th_job *job) {
     return job->references == 1;
 }
+
+/* With the lock: whether a job that is queued now would wait until a thread has no other. */
+bool th_jobs_are_crowded(const th_jobs *jobs);
 
 /* With the lock: a job that is queued or begun, for which `is` says so; or NULL. */
 th_job *th_jobs_find(th_jobs *jobs, bool (*is)(const th_job *job, const void *ctx),

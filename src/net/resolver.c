@@ -7,6 +7,9 @@
 #include <string.h>
 
 #include "io/jobs.h"
+#include "net/hosts.h"
+
+#define PATIENCE THRUM_MS(20)
 
 typedef struct lookup {
     th_job job; /* the first */
@@ -17,10 +20,19 @@ typedef struct lookup {
 } lookup;
 
 static void ask(th_job *job);
+static void read_hosts(th_job *job);
 static void free_lookup(th_job *job);
 
-static th_jobs resolver = {
-    .name = "thrum-resolve", .run = ask, .end = free_lookup, .threads_max = TH_ASKERS_MAX};
+th_jobs th_resolver_jobs = {.name = "thrum-resolve",
+                            .run = ask,
+                            .end = free_lookup,
+                            .threads_max = TH_ASKERS_MAX,
+                            .hanging_max = TH_ASKERS_HANGING,
+                            .patience = PATIENCE};
+#define resolver th_resolver_jobs
+/* Lookups in the file of hosts alone. */
+static th_jobs hosts = {
+    .name = "thrum-hosts", .run = read_hosts, .end = free_lookup, .threads_max = 1};
 
 /* ---- an asker ---- */
 
@@ -31,10 +43,11 @@ static void free_lookup(th_job *job) {
 }
 
 /* Makes the call, and keeps what it says. */
-static void ask(th_job *job) {
+static void ask_with(th_job *job, int (*call)(const char *host, th_os_family family,
+                                              th_os_address out[], unsigned max)) {
     lookup *l = (lookup *)(void *)job;
     th_os_address found[TH_RESOLVED_MAX];
-    l->found = th_os_resolve(l->host, l->family, found, TH_RESOLVED_MAX);
+    l->found = call(l->host, l->family, found, TH_RESOLVED_MAX);
     if (l->found > 0) {
         const size_t size = (size_t)l->found * sizeof found[0];
         l->addresses = th_os_alloc(size);
@@ -46,11 +59,20 @@ static void ask(th_job *job) {
     }
 }
 
+static void ask(th_job *job) {
+    ask_with(job, th_os_resolve);
+}
+
+static void read_hosts(th_job *job) {
+    ask_with(job, th_hosts_find);
+}
+
 /* ---- a caller ---- */
 
 typedef struct name {
     const char *host;
     th_os_family family;
+    bool waits; /* for an asker, if none is free */
 } name;
 
 /* Whether the job looks the name up. */
@@ -71,33 +93,55 @@ static lookup *new_lookup(const name *wanted) {
     return l;
 }
 
-/* Puts the waiter on the lookup of the name, which is queued if it is new. NULL: no memory. */
-static lookup *join_lookup(const name *wanted, th_waiter *me) {
-    lookup *made = NULL;
+/*
+ * Puts the waiter on the lookup of the name, which is queued if it is new. 1, -ENOMEM, or 0: it
+ * would have to wait for an asker.
+ */
+static int join_lookup(lookup **out, th_jobs *jobs, const name *wanted, th_waiter *me) {
+    lookup *made = new_lookup(wanted);
     th_jobs_call call = {0};
-    th_lock_acquire(&resolver.lock);
-    th_job *job = th_jobs_find(&resolver, is_of, wanted);
-    if (!job) {
-        th_lock_release(&resolver.lock);
-        made = new_lookup(wanted);
-        if (!made) {
-            return NULL;
-        }
-        th_lock_acquire(&resolver.lock);
-        job = th_jobs_find(&resolver, is_of, wanted); /* another caller may have been faster */
+    if (!made) {
+        return -ENOMEM;
     }
+    th_lock_acquire(&jobs->lock);
+    th_job *job = th_jobs_find(jobs, is_of, wanted);
     if (job) {
         job->references++;
-    } else {
+    } else if (wanted->waits || !th_jobs_are_crowded(jobs)) {
         job = &made->job;
         made = NULL;
-        call = th_jobs_put(&resolver, job);
+        call = th_jobs_put(jobs, job);
     }
-    th_jobs_join(&resolver, job, me);
-    th_lock_release(&resolver.lock);
-    th_jobs_called(&resolver, call);
+    if (job) {
+        th_jobs_join(jobs, job, me);
+    }
+    th_lock_release(&jobs->lock);
+    th_jobs_called(jobs, call);
     th_os_free(made);
-    return (lookup *)(void *)job;
+    *out = (lookup *)(void *)job;
+    return job != NULL;
+}
+
+/* As th_resolve, by these jobs; and 0: it was not asked for, since it would have to wait. */
+static int look_up(th_jobs *jobs, const name *wanted, th_os_address out[], unsigned max,
+                   thrum_time deadline) {
+    th_waiter me;
+    lookup *l;
+    th_jobs_begin(jobs);
+    th_waiter_init(&me, TH_ON_NAME, (void *)(uintptr_t)wanted->host); /* for reports */
+    me.timed = true;
+    int n = join_lookup(&l, jobs, wanted, &me);
+    if (n <= 0) {
+        return n;
+    }
+    n = th_jobs_wait(jobs, &l->job, &me, deadline);
+    n = n ? n : l->job.code ? l->job.code : l->found;
+    if (n > 0) {
+        n = (unsigned)n < max ? n : (int)max;
+        memcpy(out, l->addresses, (size_t)n * sizeof out[0]);
+    }
+    th_jobs_drop(jobs, &l->job);
+    return n;
 }
 
 int th_resolve(const char *host, th_os_family family, th_os_address out[], unsigned max,
@@ -105,22 +149,14 @@ int th_resolve(const char *host, th_os_family family, th_os_address out[], unsig
     if (deadline != THRUM_FOREVER && deadline <= thrum_now()) {
         return -ETIMEDOUT;
     }
-    const name wanted = {host, family};
-    th_waiter me;
-    th_jobs_begin(&resolver);
-    th_waiter_init(&me, TH_ON_NAME, (void *)(uintptr_t)host); /* for reports; the caller's */
-    me.timed = true;
-    lookup *l = join_lookup(&wanted, &me);
-    if (!l) {
-        return -ENOMEM;
+    int n = look_up(&resolver, &(name){host, family, false}, out, max, deadline);
+    if (n == 0) {
+        const name wanted = {host, family, true};
+        n = look_up(&hosts, &wanted, out, max, deadline);
+        if (n == -ENOENT || n == -EAGAIN) { /* it is not there, or there was no thread to look */
+            n = look_up(&resolver, &wanted, out, max, deadline);
+        }
     }
-    int n = th_jobs_wait(&resolver, &l->job, &me, deadline);
-    n = n ? n : l->job.code ? l->job.code : l->found;
-    if (n > 0) {
-        n = (unsigned)n < max ? n : (int)max;
-        memcpy(out, l->addresses, (size_t)n * sizeof out[0]);
-    }
-    th_jobs_drop(&resolver, &l->job);
     return n;
 }
 

@@ -4,9 +4,13 @@
  *
  *   lookup   one name and family that is asked for: a job (io/jobs.h), which a caller whose time is
  *            out leaves alone
- *   asker    a thread that makes the calls. There are at most TH_ASKERS_MAX in the process; each is
- *            started when a lookup is queued and ends when none is left. Nothing joins it, so
- *            lookups outlive every scheduler
+ *   asker    a thread that makes the calls; each is started when a lookup is queued and ends when
+ *            none is left. Nothing joins it, so lookups outlive every scheduler. There are at most
+ *            TH_ASKERS_MAX in the process, and TH_ASKERS_HANGING more while lookups hang, or are
+ *            given up
+ *
+ * A name for which no asker is free is first looked for in the system's file of hosts (hosts.h), on
+ * a thread of its own: so those names, and localhost, do not wait for askers.
  *
  * Whoever asks for a name that is being looked up waits for the same answer; nothing is kept behind
  * it. A lookup that nobody waits for any more is not begun.
@@ -14,10 +18,12 @@
 #ifndef TH_RESOLVER_H
 #define TH_RESOLVER_H
 
+#include "io/jobs.h"
 #include "platform/platform.h"
 #include "thrum/base.h"
 
 #define TH_ASKERS_MAX 16u
+#define TH_ASKERS_HANGING 1008u
 #define TH_RESOLVED_MAX 32u /* addresses of a name that are kept */
 
 /*
@@ -34,5 +40,6 @@ typedef struct th_resolver_figures {
     uint32_t askers;
 } th_resolver_figures;
 void th_resolver_read(th_resolver_figures *out);
+extern th_jobs th_resolver_jobs;
 
 #endif

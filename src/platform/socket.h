@@ -59,6 +59,8 @@ int th_os_address_text(const th_os_address *address, char *text, size_t size);
  * the thread for long.
  */
 int th_os_resolve(const char *host, th_os_family family, th_os_address out[], unsigned max);
+/* Writes the path of the system's file of hosts. */
+void th_os_hosts_path(char *path, size_t size);
 
 /* ---- sockets ---- */
 

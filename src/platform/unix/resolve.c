@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "platform/faults.h"
@@ -31,6 +32,10 @@ static int code_of(int error, int system) {
     default:
         return -EIO;
     }
+}
+
+void th_os_hosts_path(char *path, size_t size) {
+    (void)snprintf(path, size, "/etc/hosts");
 }
 
 int th_os_resolve(const char *host, th_os_family family, th_os_address out[], unsigned max) {

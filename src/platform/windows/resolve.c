@@ -5,6 +5,7 @@
 #include "platform/windows/winsock.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "platform/faults.h"
@@ -37,6 +38,11 @@ static unsigned copy(const ADDRINFOW *found, th_os_address out[], unsigned max) 
         }
     }
     return n;
+}
+
+void th_os_hosts_path(char *path, size_t size) {
+    const char *root = th_os_env("SystemRoot");
+    (void)snprintf(path, size, "%s\\System32\\drivers\\etc\\hosts", root ? root : "C:\\Windows");
 }
 
 int th_os_resolve(const char *host, th_os_family family, th_os_address out[], unsigned max) {
