@@ -18,9 +18,12 @@
 #include "core/wait/wait.h"
 #include "io/idle_spin.h"
 #include "platform/platform.h"
+#include "sync/waitlist.h"
 
 /* How many queued jobs are failed at a time when there is no thread to run them. */
 #define FAIL_MAX TH_LIMIT(256u, 2u)
+
+int64_t th_blocking_patience = 100000000;
 
 /* Lives on the waiter's stack; it belongs to the pool from being queued until the wake. */
 struct job {
@@ -56,6 +59,9 @@ struct th_blocking_pool {
     uint32_t running;  /* the number of jobs that have begun and not ended */
     uint32_t xthreads; /* the number of members; th_blocking_pool_free sleeps on it */
     uint64_t xcalls;
+    uint64_t begun;     /* the number of jobs that have begun */
+    void *refuse_first; /* callers that were refused a thread and wait for a member */
+    void *refuse_last;
     struct job *first; /* the queue */
     struct job *last;
     th_idle_spin spin;
@@ -77,6 +83,10 @@ th_blocking_pool *th_blocking_pool_new(thrum_sched *sched) {
 }
 
 /* ---- with the lock ---- */
+
+static th_waitlist refused_of(th_blocking_pool *pool) {
+    return (th_waitlist){&pool->refuse_first, &pool->refuse_last};
+}
 
 static void set_queued(th_blocking_pool *pool, uint32_t n) {
     /* relaxed: without the lock it is a hint (th_idle_spin_look) */
@@ -261,8 +271,12 @@ static void run_job(th_blocking_pool *pool, struct job *job) {
     th_lock_acquire(&pool->lock);
     pool->looking++;
     pool->running--;
+    th_waiter *refused = pool->xqueued < pool->looking ? th_waitlist_pop(refused_of(pool)) : NULL;
     th_lock_release(&pool->lock);
     th_waiter_wake(&job->waiter); /* afterwards the job is gone */
+    if (th_unlikely(refused != NULL)) {
+        th_waiter_let_go(refused);
+    }
     th_lock_acquire(&pool->lock);
     pool->looking--;
 }
@@ -278,6 +292,7 @@ static void member_main(void *arg) {
         struct job *job = pop_job(pool);
         if (job != NULL) {
             pool->running++;
+            pool->begun++;
             th_lock_release(&pool->lock);
             run_job(pool, job);
         } else if (pool->stopping) {
@@ -313,17 +328,19 @@ static int start_member(th_blocking_pool *pool) {
     return code;
 }
 
-/* With the lock. Takes some of the jobs off the queue; returns them linked by `next`. */
-static struct job *pop_some(th_blocking_pool *pool) {
-    struct job *first = pool->first;
-    struct job *last = NULL;
-    for (unsigned i = 0; i < FAIL_MAX && pool->first != NULL; i++) {
-        last = pop_job(pool);
+/*
+ * With the lock. Takes some of the jobs that no member will look for off the queue, the newest;
+ * returns them linked by `next`.
+ */
+static struct job *pop_surplus(th_blocking_pool *pool) {
+    struct job *chain = NULL;
+    for (unsigned i = 0; i < FAIL_MAX && pool->xqueued > pool->looking; i++) {
+        struct job *job = pool->last;
+        remove_job(pool, job);
+        job->next = chain;
+        chain = job;
     }
-    if (last != NULL) {
-        last->next = NULL;
-    }
-    return first;
+    return chain;
 }
 
 static void fail_each(struct job *failed, int code) {
@@ -336,24 +353,20 @@ static void fail_each(struct job *failed, int code) {
 }
 
 /*
- * To be called when the member that was counted could not be started. If it was the only one, no
- * thread will run what is queued: all jobs fail, some at a time, unless a call that came meanwhile
- * starts a member. Otherwise the jobs wait for the other members; but some may have gone idle
- * because this one was counted as looking, so one of those is called if need be.
+ * To be called when the member that was counted could not be started. Another may have gone idle
+ * because this one was counted as looking: it is called if need be. Jobs that no member will look
+ * for fail, some at a time: a busy member may be waiting for what they would do.
  */
 static void start_failed(th_blocking_pool *pool, int code) {
-    uint32_t *wake = NULL;
-    struct job *failed;
     th_lock_acquire(&pool->lock);
     pool->looking--;
     set_threads(pool, pool->xthreads - 1);
-    while (pool->xthreads == 0 && (failed = pop_some(pool)) != NULL) {
+    uint32_t *wake = pool->xqueued > pool->looking ? call_idle(pool) : NULL;
+    struct job *failed;
+    while ((failed = pop_surplus(pool)) != NULL) {
         th_lock_release(&pool->lock);
         fail_each(failed, code);
         th_lock_acquire(&pool->lock);
-    }
-    if (pool->xthreads != 0 && pool->xqueued > pool->looking) {
-        wake = call_idle(pool);
     }
     th_lock_release(&pool->lock);
     if (wake != NULL) {
@@ -374,7 +387,8 @@ static bool withdraw(void *object, th_waiter *waiter) {
     return queued;
 }
 
-int th_blocking_pool_run(th_blocking_pool *pool, thrum_fn fn, void *arg, int *result) {
+/* As th_blocking_pool_run; a call that finds no member free, and is refused a new one, fails. */
+static int try_to_run(th_blocking_pool *pool, thrum_fn fn, void *arg, int *result, bool again) {
     struct job job = {.fn = fn, .arg = arg};
     uint32_t *wake = NULL;
     bool start = false;
@@ -386,7 +400,7 @@ int th_blocking_pool_run(th_blocking_pool *pool, thrum_fn fn, void *arg, int *re
     }
 
     th_lock_acquire(&pool->lock);
-    th_count(&pool->xcalls, 1);
+    th_count(&pool->xcalls, !again);
     push_job(pool, &job);
     if (pool->xqueued > pool->looking) {
         wake = call_idle(pool);
@@ -411,6 +425,47 @@ int th_blocking_pool_run(th_blocking_pool *pool, thrum_fn fn, void *arg, int *re
     }
     *result = job.result; /* a job that failed was woken, too, by the caller that failed it */
     return job.code;
+}
+
+/*
+ * The caller was refused with this code. Waits until a member is free, as long as jobs go on to
+ * begin: 0, or the code that ends the call. Sets *last if none has begun for a while: then the next
+ * try must be the last.
+ */
+static int wait_for_member(th_blocking_pool *pool, int code, bool *last) {
+    th_lock_acquire(&pool->lock);
+    code = pool->xthreads == 0 ? code : 0;
+    while (code == 0 && !*last && pool->idle == NULL && pool->xqueued >= pool->looking) {
+        const uint64_t begun = pool->begun;
+        th_waiter me;
+        th_waiter_init_for(&me, TH_ON_BLOCKING, pool, true, NULL);
+        th_waitlist_push(refused_of(pool), &me);
+        th_lock_release(&pool->lock);
+        const int64_t deadline = th_os_now() + th_blocking_patience;
+        const uint32_t outcome = th_waiter_wait_until(&me, deadline);
+        th_lock_acquire(&pool->lock);
+        (void)th_waitlist_leave(refused_of(pool), &me);
+        if (outcome != TH_WAIT_TIMEDOUT) {
+            code = th_waiter_result(outcome);
+            break;
+        }
+        *last = pool->begun == begun;
+    }
+    th_lock_release(&pool->lock);
+    return code;
+}
+
+int th_blocking_pool_run(th_blocking_pool *pool, thrum_fn fn, void *arg, int *result) {
+    bool last = false;
+    int code = try_to_run(pool, fn, arg, result, false);
+    while (th_unlikely(code == -EAGAIN || code == -ENOMEM) && !last) {
+        const int refused = wait_for_member(pool, code, &last);
+        if (refused != 0) {
+            return refused;
+        }
+        code = try_to_run(pool, fn, arg, result, true);
+    }
+    return code;
 }
 
 /* ---- the end, and the figures ---- */

@@ -11,6 +11,9 @@
  *   1. A member becomes idle only with the lock held and the queue empty.
  *   2. A caller that queues a job calls a member only if the queue is then longer than the number
  *      of members that are looking: the member that became idle last, or else a new thread.
+ *   3. If that thread is refused, the newest job, for which no member is looking, is dequeued. Its
+ *      caller waits for a member to come free, for `th_blocking_patience` at most while no job
+ *      begins: all busy members may be waiting for what this very job would do.
  *
  * So every queued job has a member that will look for it, or the pool has as many members as it
  * may, all of them busy, and they look when they are done. There is at most one futex wake for a
@@ -35,9 +38,11 @@ void th_blocking_pool_free(th_blocking_pool *pool);
 
 /*
  * Runs fn(arg) on a thread of the pool and waits for it; *result gets its value. Returns 0, or
- * -EAGAIN or -ENOMEM when there is no thread and none could be started; fn has not begun then.
+ * -EAGAIN or -ENOMEM, fn not begun: no thread could be started, and there is none, or no job has
+ * begun for th_blocking_patience.
  */
 int th_blocking_pool_run(th_blocking_pool *pool, thrum_fn fn, void *arg, int *result);
+extern int64_t th_blocking_patience; /* 100 ms; tests change it */
 
 /* For the metrics, from any thread: the number of jobs so far, and of threads at present. */
 uint64_t th_blocking_pool_calls(const th_blocking_pool *pool);

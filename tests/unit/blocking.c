@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 
+#include "io/blocking_pool.h"
 #include "platform/faults.h"
 
 #define FOREVER_NS INT64_C(3600000000000)
@@ -360,8 +361,9 @@ TEST(without_any_thread_the_call_fails) {
 }
 
 TEST(with_one_thread_the_others_wait_for_it) {
-    /* Refused threads only make the pool smaller. */
+    /* Refused threads only make the pool smaller, as long as calls end. */
     rig r;
+    th_blocking_patience = FOREVER_NS;
     rig_pool(&r, 8, FOREVER_NS);
     stage *s = stage_new(&r);
     cast *c = cast_new(&r);
@@ -376,6 +378,78 @@ TEST(with_one_thread_the_others_wait_for_it) {
     th_os_fail_thread(0, 0);
     CHECK_EQ(atomic_load(&s->log.count), 10);
     CHECK_EQ(pool_threads(&r), 1);
+    free(s);
+    rig_stop(&r);
+}
+
+static int call_until_refused(void *arg) {
+    const int code = call_refused(arg);
+    thrum_sem_post(&((stage *)((actor *)arg)->arg)->sem); /* what the call would have done */
+    return code;
+}
+
+TEST(a_call_for_which_the_only_thread_waits_fails) {
+    /* No new thread is granted, and none begins any call: -EAGAIN, with fn not begun. */
+    rig r;
+    rig_pool(&r, 8, FOREVER_NS);
+    stage *s = stage_new(&r);
+    cast *c = cast_new(&r);
+    cast_add(c, true, call_wait, s);
+    YIELD_UNTIL(atomic_load(&s->begun) == 1);
+    th_os_fail_thread(0, UINT32_MAX);
+    cast_add(c, true, call_until_refused, s);
+    cast_join(c);
+    CHECK_EQ(rig_run(&r, one_call, s), 0); /* that thread is free now */
+    CHECK_EQ(pool_threads(&r), 1);
+    th_os_fail_thread(0, 0);
+    free(s);
+    rig_stop(&r);
+}
+
+TEST(calls_for_which_all_threads_wait_fail) {
+    /* However many: of the pool's threads, and of the calls. */
+    rig r;
+    rig_pool(&r, 8, FOREVER_NS);
+    stage *s = stage_new(&r);
+    cast *waiting = cast_new(&r);
+    cast *c = cast_new(&r);
+    cast_add_mixed(waiting, 3, 0, call_wait, s);
+    YIELD_UNTIL(atomic_load(&s->begun) == 3);
+    th_os_fail_thread(0, UINT32_MAX);
+    cast_add_mixed(c, 20, 0, call_refused, s);
+    cast_join(c);
+    CHECK_EQ(atomic_load(&s->begun), 23);
+    CHECK_EQ(pool_threads(&r), 3);
+    th_os_fail_thread(0, 0);
+    CHECK_EQ(rig_run(&r, one_call, s), 0); /* now there may be another one */
+    CHECK_EQ(post_eight(s), 0);
+    cast_join(waiting);
+    free(s);
+    rig_stop(&r);
+}
+
+TEST(a_call_that_waits_for_a_thread_can_be_cancelled) {
+    /* While it stands in no queue. */
+    rig r;
+    thrum_handle *handle;
+    int result = 0;
+    th_blocking_patience = FOREVER_NS;
+    rig_pool(&r, 8, FOREVER_NS);
+    stage *s = stage_new(&r);
+    actor waiting = {.arg = s};
+    cast *c = cast_new(&r);
+    cast_add(c, true, call_wait, s);
+    YIELD_UNTIL(atomic_load(&s->begun) == 1);
+    th_os_fail_thread(0, UINT32_MAX);
+    const thrum_attr attr = rig_attr(&r);
+    CHECK_EQ(thrum_spawn_with(&handle, &attr, call_wait, &waiting), 0);
+    YIELD_UNTIL(pool_calls(&r) == 2 && th_os_fails_left(TH_OS_FAULT_THREAD) < UINT32_MAX);
+    CHECK_EQ(thrum_cancel(handle), 0);
+    CHECK_EQ(thrum_join(handle, &result), 0);
+    CHECK_EQ(result, -ECANCELED);
+    th_os_fail_thread(0, 0);
+    thrum_sem_post(&s->sem);
+    cast_join(c);
     free(s);
     rig_stop(&r);
 }

@@ -6,6 +6,7 @@
  */
 #include <thrum/blocking.h>
 #include <thrum/metrics.h>
+#include <thrum/sem.h>
 
 #include "base/atomic.h"
 #include "core/state/worker.h"
@@ -124,6 +125,40 @@ static void try_2(void *unused) {
 /* A thread or its record is refused: the job fails only when no thread could come for it. */
 static const crew_play refused = {make_two, end, 3, {try_0, try_1, try_2}};
 CREW_WORLDS(blocking_refused, refused, .refusals = 2, .timers_max = 3)
+
+static thrum_sem let_go = THRUM_SEM_INIT(0);
+
+static int waits(void *unused) {
+    (void)unused;
+    return thrum_sem_wait(&let_go);
+}
+
+static int lets_go(void *unused) {
+    (void)unused;
+    thrum_sem_post(&let_go);
+    return 0;
+}
+
+/* Makes a call for which the other one waits; if it is refused, does without. */
+static void try_what_is_awaited(void *unused) {
+    int result = -1;
+    if (!pool || th_blocking_pool_run(pool, lets_go, unused, &result)) {
+        lets_go(unused);
+    }
+    crew_scrub();
+}
+
+static void try_to_wait(void *unused) {
+    int result = -1;
+    if (pool && th_blocking_pool_run(pool, waits, unused, &result) == 0) {
+        sim_check(result == 0);
+    }
+    crew_scrub();
+}
+
+/* A member waits for what a call would do for which there is no thread: the call ends. */
+static const crew_play awaited = {make_two, end, 2, {try_to_wait, try_what_is_awaited}};
+CREW_WORLDS(blocking_awaited, awaited, .refusals = 2)
 
 /* ---- on a scheduler ---- */
 
