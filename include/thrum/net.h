@@ -189,8 +189,9 @@ THRUM_API THRUM_NODISCARD int thrum_address_text(const thrum_address *address, c
  *
  * It returns how many addresses it has written, at most `max` and at most 32, or an error: -EINVAL
  * for no name, no such family or a `max` of 0; -ENAMETOOLONG; -ENOENT when there is no such name,
- * or it has no such address; -EAGAIN when no server could tell, or no thread could be had; -EIO for
- * other troubles of the resolver; -ENOMEM; -ETIMEDOUT; -ECANCELED.
+ * or it has no such address; -EAGAIN when no server could tell, or the system refuses a
+ * thread, and there is none or none has begun a lookup for 100 ms; -EIO for other troubles of the
+ * resolver; -ENOMEM; -ETIMEDOUT; -ECANCELED.
  */
 THRUM_API THRUM_NODISCARD int thrum_resolve(const char *host, uint16_t port, unsigned family,
                                             thrum_address *out, unsigned max, thrum_time deadline);

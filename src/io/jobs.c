@@ -52,6 +52,7 @@ static void in_child(void) {
         set_length(jobs, 0);
         jobs->spin.taken = false;
         jobs->looking = 0;
+        jobs->starting = 0;
         jobs->waiting = 0;
     }
 }
@@ -121,6 +122,7 @@ static th_jobs_call call_thread(th_jobs *jobs, uint32_t max) {
     if (call.start) {
         jobs->threads++;
         jobs->looking++;
+        jobs->starting++;
         jobs->last_begun = thrum_now();
     }
     return call;
@@ -130,11 +132,12 @@ th_jobs_call th_jobs_put(th_jobs *jobs, th_job *job) {
     job->references++;
     job->state = TH_JOB_QUEUED;
     job->code = 0;
+    job->since = thrum_now();
     push(&jobs->queued, job);
     set_length(jobs, jobs->xlength + 1);
     const th_jobs_call call = call_thread(jobs, jobs->threads_max);
     /* relaxed: a hint; what follows from it is decided with the lock */
-    th_store_relaxed(&job->xcrowded, jobs->xlength > jobs->looking);
+    th_store_relaxed(&job->xcrowded, jobs->starting || jobs->xlength > jobs->looking);
     return call;
 }
 
@@ -201,7 +204,7 @@ static void run_job(th_jobs *jobs, th_job *job) {
     job->state = TH_JOB_BEGUN;
     job->by_thread = true;
     jobs->calls++;
-    jobs->last_begun = thrum_now();
+    jobs->last_taken = jobs->last_begun = thrum_now();
     th_lock_release(&jobs->lock);
     jobs->run(job);
     th_lock_acquire(&jobs->lock);
@@ -266,9 +269,15 @@ static void thread_main(void *arg) {
     th_lock_release(&jobs->lock);
 }
 
+/* With the lock: whether no thread will take the job, or none has taken any for long. */
+static bool is_refused(const th_jobs *jobs, const th_job *job) {
+    const thrum_time before = thrum_now() - TH_REFUSED_PATIENCE;
+    return !jobs->threads || (jobs->last_taken <= before && job->since <= before);
+}
+
 /*
- * Without the lock, the thread being counted. If it cannot be started and there is no other one,
- * all jobs fail; else one that has lain down because of it is called.
+ * Without the lock, the thread being counted. If it cannot be started, one that has lain down
+ * because of it is called, and jobs that are refused fail.
  */
 static void start_thread(th_jobs *jobs) {
     th_os_thread thread;
@@ -276,19 +285,21 @@ static void start_thread(th_jobs *jobs) {
     const thrum_sched *sched = thrum_sched_current();
     const th_os_cpuset *cpus = sched ? th_sched_cpus(sched) : NULL;
     const int code = th_os_thread_start_on(&thread, jobs->name, thread_main, jobs, cpus);
+    th_lock_acquire(&jobs->lock);
+    jobs->starting--;
     if (!code) {
+        th_lock_release(&jobs->lock);
         th_os_thread_detach(thread);
         return;
     }
-    th_lock_acquire(&jobs->lock);
     jobs->threads--;
     jobs->looking--;
-    while (!jobs->threads && jobs->queued.first) {
-        th_job *job = jobs->queued.first;
+    const th_jobs_call call = call_thread(jobs, 0);
+    th_job *job;
+    while (jobs->xlength > jobs->looking && is_refused(jobs, job = jobs->queued.first)) {
         withdraw(jobs, job);
         end_job(jobs, job, code);
     }
-    const th_jobs_call call = call_thread(jobs, 0);
     th_lock_release(&jobs->lock);
     if (call.xwake) {
         th_os_futex_wake(call.xwake, 1);

@@ -17,7 +17,8 @@
  * Threads are started as jobs are queued, up to a limit, and end once they have found nothing to do
  * for a while. A thread in a call that all callers have given up does not count. If all others
  * hang, jobs would wait for ever: so a caller whose job is still queued when no thread has begun
- * any for `patience` starts one more. A second limit holds for all threads.
+ * any for `patience` starts one more. A second limit holds for all threads. If the system refuses a
+ * thread, jobs that have waited for TH_REFUSED_PATIENCE while none was begun fail.
  */
 #ifndef TH_JOBS_H
 #define TH_JOBS_H
@@ -27,6 +28,8 @@
 #include "io/idle_spin.h"
 #include "platform/platform.h"
 #include "thrum/base.h"
+
+#define TH_REFUSED_PATIENCE THRUM_MS(100)
 
 typedef enum th_job_state { TH_JOB_NEW, TH_JOB_QUEUED, TH_JOB_BEGUN, TH_JOB_DONE } th_job_state;
 
@@ -38,9 +41,10 @@ typedef struct th_job {
     void *last;
     uint32_t references;
     th_job_state state;
-    int code;       /* 0, or why its call was never made */
-    bool xcrowded;  /* when it was queued no thread was free; read without the lock */
-    bool by_thread; /* once it is begun: one of the jobs' threads is in its call */
+    int code;         /* 0, or why its call was never made */
+    thrum_time since; /* when it was queued */
+    bool xcrowded;    /* when it was queued no thread was free for certain; read without the lock */
+    bool by_thread;   /* once it is begun: one of the jobs' threads is in its call */
 } th_job;
 
 typedef struct th_job_list {
@@ -72,7 +76,9 @@ typedef struct th_jobs {
     uint32_t waiting; /* callers */
     th_idle_spin spin;
     uint64_t calls;        /* that were begun */
-    thrum_time last_begun; /* when the last one was, or a thread was started */
+    uint32_t starting;     /* threads that are about to be started, or refused */
+    thrum_time last_taken; /* when a thread began the last one */
+    thrum_time last_begun; /* the same, or when a thread was to be started */
 } th_jobs;
 
 /* A new job; its reference is that of its first caller. */

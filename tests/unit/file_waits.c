@@ -249,6 +249,24 @@ TEST(threads_that_hang_hold_up_nobody) {
     end();
 }
 
+TEST(an_operation_that_no_thread_will_make_fails) {
+    /* The only one hangs, and no other is granted: -EAGAIN; later there is one. */
+    rig r;
+    begin(&r, "text");
+    thrum_handle *reader = start(&r, read_result, NULL);
+    SPIN_UNTIL(atomic_load(&inside) == 1);
+    th_os_fail_thread(0, UINT32_MAX);
+    CHECK_EQ(rig_run(&r, look, NULL), -EAGAIN);
+    CHECK_EQ(look(NULL), -EAGAIN);
+    th_os_fail_thread(0, 0);
+    CHECK_EQ(rig_run(&r, look, NULL), 0);
+    atomic_store(&hangs, false);
+    CHECK_EQ(result_of(reader), 4);
+    CHECK_EQ(thrum_io_close(io), 0);
+    rig_stop(&r);
+    end();
+}
+
 TEST(what_nobody_waits_for_is_not_begun) {
     /* An operation that is queued when its caller gives up is withdrawn. */
     rig r;

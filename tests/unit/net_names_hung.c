@@ -11,6 +11,7 @@
 
 #include "net/hosts.h"
 #include "net/resolver.h"
+#include "platform/faults.h"
 
 #define HUNG (TH_ASKERS_MAX + 8) /* more than would be asked for at a time */
 
@@ -161,6 +162,22 @@ TEST(lookups_that_hang_do_not_count) {
     atomic_store(&over, true);
     for (unsigned i = 0; i < HUNG; i++)
         CHECK_EQ(result_of(handles[i]), -EAGAIN);
+    end(&r);
+}
+
+TEST(a_name_that_no_thread_will_ask_for_fails) {
+    /* The only one hangs, and no other is granted: -EAGAIN; later there is one. */
+    rig r;
+    thrum_handle *handle;
+    begin(&r, "");
+    hang(&r, &handle, 1);
+    th_os_fail_thread(0, UINT32_MAX);
+    CHECK_EQ(rig_run(&r, ask, "none.test"), -EAGAIN);
+    CHECK_EQ(ask("none.test"), -EAGAIN);
+    th_os_fail_thread(0, 0);
+    CHECK_EQ(rig_run(&r, ask, "none.test"), -ENOENT);
+    atomic_store(&over, true);
+    CHECK_EQ(result_of(handle), -EAGAIN);
     end(&r);
 }
 

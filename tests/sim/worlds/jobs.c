@@ -10,6 +10,7 @@
 #include "io/jobs.h"
 
 #define LINGER 1000
+#define PATIENCE 200
 #define SOON 300 /* about as long as a few steps take */
 
 typedef struct counted {
@@ -42,6 +43,8 @@ static void make(unsigned threads_max) {
                      .end = free_one,
                      .threads_max = threads_max,
                      .linger = sim_pick(2) ? LINGER : 0,
+                     .patience = sim_pick(2) ? PATIENCE : 0,
+                     .hanging_max = 1,
                      .xknown = 1};
 }
 
