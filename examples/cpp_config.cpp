@@ -14,7 +14,7 @@ static thrum_config bakery(std::atomic<int> &workers) {
     config.name = "bakery"; /* names the threads: see `top -H` */
     config.stack_size = 64 * 1024;
     config.hook_ctx = &workers;
-    config.workers_spare = 0; /* worker_start would also be called of one that stands in */
+    config.workers_spare = 0; /* worker_start would also be called for a spare */
     config.worker_start = [](void *ctx, int) {
         static_cast<std::atomic<int> *>(ctx)->fetch_add(1);
     };

@@ -20,7 +20,7 @@ static void answer(thrum::datagrams &here) {
     }
 }
 
-/* Asks until the answer comes: what is late is asked for again, and then comes twice. */
+/* Asks until the answer comes. A late answer is asked for again, and then comes twice. */
 static std::string ask(thrum::datagrams &there, const std::string &question) {
     char text[64];
     std::string got;
@@ -51,7 +51,7 @@ int main() {
         answers.cancel();
         try {
             answers.join();
-        } catch (const std::system_error &) { /* that it was cancelled */
+        } catch (const std::system_error &) { /* it was cancelled */
         }
         char path[] = "/tmp/thrum-cpp-XXXXXX";
         if (!mkdtemp(path)) {

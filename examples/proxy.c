@@ -33,7 +33,7 @@ struct pair {
     atomic_int_least64_t xmoved; /* when something last moved, in either direction */
 };
 
-/* Says a line, if stderr takes it at once: whoever does not read it holds nobody up. */
+/* Prints a line if stderr takes it at once, so that a slow reader of stderr holds nobody up. */
 __attribute__((format(printf, 1, 2))) static void say(const char *format, ...) {
     static thrum_mutex one_at_a_time = THRUM_MUTEX_INIT;
     struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};

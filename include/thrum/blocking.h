@@ -23,8 +23,8 @@ THRUM_BEGIN_DECLS
  * Any thread may call it; a plain thread just calls `fn` itself. Tasks and bound threads suspend.
  * It returns 0 once `fn` has returned. Errors, with `fn` not begun: -EINVAL without `fn`;
  * -ECANCELED when the caller was cancelled; -EAGAIN or -ENOMEM when the system refuses a thread and
- * the pool has none, or has begun no call for 100 ms: its threads may wait for this very one. Once
- * begun, `fn` is waited for, whatever cancels the caller.
+ * the pool has none, or has begun no call for 100 ms: all its threads may be waiting for this very
+ * call. Once begun, `fn` is waited for, whatever cancels the caller.
  */
 THRUM_API THRUM_NODISCARD int thrum_blocking(thrum_fn fn, void *arg, int *result);
 

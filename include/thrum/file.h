@@ -25,8 +25,8 @@
  * operation has ended.
  *
  * Other errors: -EINVAL for unknown flags, for negative offsets, and for NULL, but of the memory
- * for bytes, which has to be there; -ENOMEM; -EAGAIN when the system refuses a thread, and there is
- * none or none has begun an operation for 100 ms;
+ * for bytes, which has to be there; -ENOMEM; -EAGAIN when the system refuses a thread, and there
+ * are none, or none has begun an operation for 100 ms;
  * -ENAMETOOLONG for paths of 4096 bytes and more; those of thrum/io.h for a stale thrum_io; and the
  * system's (-ENOENT, -EACCES, -EISDIR, -ENOSPC, -EIO, ...). Beyond the size that the process may
  * give a file (RLIMIT_FSIZE) the system raises SIGXFSZ, which ends the program; with that ignored

@@ -182,15 +182,15 @@ THRUM_API THRUM_NODISCARD int thrum_address_text(const thrum_address *address, c
  * same time get the same answer; nothing is kept for later. A caller that gives up leaves the
  * system's call alone, which may go on for long. Numbers are not looked up. It may suspend.
  *
- * At most 16 names of the process are asked for at a time; others wait for their turn. Calls that
- * all callers have given up do not count, and when none of the others has ended for 20 ms, one more
- * name is asked for, up to 1024 in all. A name that would have to wait is first looked for in the
- * system's file of hosts; "localhost" is always there.
+ * The process looks up at most 16 names at a time; others wait for their turn. Lookups that all
+ * callers have given up do not count, and if none of the others has ended for 20 ms, one more is
+ * begun, up to 1024 in all. A name that would have to wait is first looked for in the system's
+ * hosts file; "localhost" is always found.
  *
  * It returns how many addresses it has written, at most `max` and at most 32, or an error: -EINVAL
  * for no name, no such family or a `max` of 0; -ENAMETOOLONG; -ENOENT when there is no such name,
  * or it has no such address; -EAGAIN when no server could tell, or the system refuses a
- * thread, and there is none or none has begun a lookup for 100 ms; -EIO for other troubles of the
+ * thread, and there are none, or none has begun a lookup for 100 ms; -EIO for other troubles of the
  * resolver; -ENOMEM; -ETIMEDOUT; -ECANCELED.
  */
 THRUM_API THRUM_NODISCARD int thrum_resolve(const char *host, uint16_t port, unsigned family,

@@ -58,9 +58,9 @@ THRUM_API void thrum_attr_init(thrum_attr *attr);
  * With a scheduler in the attr any thread may call it, else tasks and bound threads only. It never
  * suspends. Errors, with nothing started: -EINVAL without `fn`, or for an attr that makes no sense
  * (its size, an unknown flag, a worker that has never taken part, more than 64 MiB of stack);
- * -ENOMEM, also while 16,384 tasks wait for memory for a stack, but for the few hundred that memory
- * is at hand for; -ESRCH when there is no scheduler to run it; -ESHUTDOWN for an external caller
- * while the scheduler stops.
+ * -ENOMEM, also while 16,384 tasks wait for memory for a stack (a few hundred more may be started
+ * from memory at hand); -ESRCH when there is no scheduler to run it; -ESHUTDOWN for an external
+ * caller while the scheduler stops.
  */
 THRUM_API THRUM_NODISCARD int thrum_go(thrum_fn fn, void *arg);
 THRUM_API THRUM_NODISCARD int thrum_go_with(const thrum_attr *attr, thrum_fn fn, void *arg);
@@ -70,9 +70,9 @@ THRUM_API THRUM_NODISCARD int thrum_go_with(const thrum_attr *attr, thrum_fn fn,
  * thrum_join or thrum_detach exactly once; it outlives the scheduler. Callers and errors are those
  * of thrum_go, and -EINVAL when `out` is NULL. It never suspends.
  *
- * Using a handle after its join or detach aborts with one line, also when another task has the
- * memory by then. It goes unnoticed when that is the 65,536th task there (on 32-bit systems the
- * 16th), or when the memory has gone back to the system.
+ * Using a handle after its join or detach aborts with one line, also if a later task has its memory
+ * by then. It goes unnoticed if that is the 65,536th later task there (on 32-bit systems the 16th),
+ * or if the memory has gone back to the system.
  */
 THRUM_API THRUM_NODISCARD int thrum_spawn(thrum_handle **out, thrum_fn fn, void *arg);
 THRUM_API THRUM_NODISCARD int thrum_spawn_with(thrum_handle **out, const thrum_attr *attr,

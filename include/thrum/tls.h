@@ -100,9 +100,9 @@ THRUM_API THRUM_NODISCARD int thrum_tls_config_client(thrum_tls_config **out,
  * Makes a config anew, from files that have changed, say, while it is in use: connections that
  * begin later have the new one, others keep what they began with. A client forgets its sessions,
  * and keeps none of connections that began before, whenever their tickets come. A server that asks
- * for certificates, before or after, resumes none from before. Any thread may call it. It may
- * suspend, for a moment. It returns 0, or the codes of thrum_tls_config_server with the config
- * unchanged.
+ * for certificates before or after the reload resumes no sessions from before it. Any thread may
+ * call it. It may suspend, for a moment. It returns 0, or the codes of thrum_tls_config_server with
+ * the config unchanged.
  */
 THRUM_API THRUM_NODISCARD int thrum_tls_config_reload(thrum_tls_config *config,
                                                       const thrum_tls_options *options);

@@ -12,8 +12,8 @@
  *   2. A caller that queues a job calls a member only if the queue is then longer than the number
  *      of members that are looking: the member that became idle last, or else a new thread.
  *   3. If that thread is refused, the newest job, for which no member is looking, is dequeued. Its
- *      caller waits for a member to come free, for `th_blocking_patience` at most while no job
- *      begins: all busy members may be waiting for what this very job would do.
+ *      caller waits for a member to come free, but gives up if no job begins for
+ *      `th_blocking_patience`: all busy members may be waiting for what this very job would do.
  *
  * So every queued job has a member that will look for it, or the pool has as many members as it
  * may, all of them busy, and they look when they are done. There is at most one futex wake for a

@@ -43,7 +43,7 @@ typedef struct th_job {
     th_job_state state;
     int code;         /* 0, or why its call was never made */
     thrum_time since; /* when it was queued */
-    bool xcrowded;    /* when it was queued no thread was free for certain; read without the lock */
+    bool xcrowded;    /* when it was queued, a free thread was not certain; read without the lock */
     bool by_thread;   /* once it is begun: one of the jobs' threads is in its call */
 } th_job;
 
@@ -111,7 +111,7 @@ static inline bool th_jobs_is_forgotten(const th_job *job) {
     return job->references == 1;
 }
 
-/* With the lock: whether a job that is queued now would wait until a thread has no other. */
+/* With the lock: whether a job that is queued now would have to wait for a busy thread. */
 bool th_jobs_are_crowded(const th_jobs *jobs);
 
 /* With the lock: a job that is queued or begun, for which `is` says so; or NULL. */

@@ -122,7 +122,7 @@ static int join_lookup(lookup **out, th_jobs *jobs, const name *wanted, th_waite
     return job != NULL;
 }
 
-/* As th_resolve, by these jobs; and 0: it was not asked for, since it would have to wait. */
+/* As th_resolve, by these jobs; 0: the name was not looked up, since it would have to wait. */
 static int look_up(th_jobs *jobs, const name *wanted, th_os_address out[], unsigned max,
                    thrum_time deadline) {
     th_waiter me;

@@ -9,8 +9,8 @@
  *            TH_ASKERS_MAX in the process, and TH_ASKERS_HANGING more while lookups hang, or are
  *            given up
  *
- * A name for which no asker is free is first looked for in the system's file of hosts (hosts.h), on
- * a thread of its own: so those names, and localhost, do not wait for askers.
+ * A name for which no asker is free is first looked for in the system's hosts file (hosts.h), on a
+ * thread that does nothing else. So the names in it, and localhost, do not wait for askers.
  *
  * Whoever asks for a name that is being looked up waits for the same answer; nothing is kept behind
  * it. A lookup that nobody waits for any more is not begun.

@@ -1,6 +1,6 @@
 /*
  * coroutine_stack_20.cpp: awaits grow no stack, whatever the compiler makes of them. The file is
- * compiled at several levels (cxx.cmake): gcc jumps from one coroutine to another at -O2 alone.
+ * compiled at several levels (cxx.cmake): gcc makes transfers jumps only from -O2 on.
  */
 /* matrix: policy workers */
 #include "coroutines.hpp"

@@ -375,7 +375,7 @@ TEST(no_memory_for_the_record_of_a_file) {
     th_os_fail_map(0, 1);
     const int code = thrum_watch_open(&none);
     if (code == -EMFILE) {
-        CHECK_SKIP("others have all watches that the user may open");
+        CHECK_SKIP("other programs have all watches that the user may open");
     }
     CHECK_EQ(code, HAS_WATCHES ? -ENOMEM : -ENOSYS);
     CHECK_EQ(fds_open(), before);

@@ -1,9 +1,9 @@
 /*
  * sandbox.c: a sandbox refuses calls of the system that thrum can do without, each with each code
- * that sandboxes use. All that thrum does works, or it reports the code at the start.
+ * that sandboxes use. All that thrum does still works, or returns the code before it has begun.
  *
- * Each row is tried in a child of its own, whose calls a filter of the kernel's refuses (seccomp)
- * before anything of the library's was used.
+ * Each row is tried in a child of its own. There a seccomp filter refuses the row's calls from
+ * before the library is first used.
  */
 /* POSIX: seccomp, fork */
 #include "support/files.h"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The library in one file also links into programs that are optimized as a whole (LTO, by the compiler and by CMake) and that
-# have gcc's thread sanitizer: links.sh. Without optimization, which would take most of the time: names are lost all the same.
+# have gcc's thread sanitizer: links.sh. Without optimization, which would take most of the time: missing names show anyway.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here/../..
@@ -26,7 +26,7 @@ linked() { # PROGRAM COMMAND...: by the command
 own_names_only() { # OBJECT
     if readelf -sW "$1" | awk '$7 == "UND" && $6 != "DEFAULT" && $8 !~ /^__(start|stop)_thrum_code$/ { print; found = 1 }
             END { exit !found }'; then
-        echo "$1: these are TH_FOREIGN, and declared without it"
+        echo "$1: these must be declared TH_FOREIGN"
         exit 1
     fi
 }

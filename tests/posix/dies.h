@@ -27,8 +27,8 @@ CHECK_UNUSED static FILE *check_full_stream(void) {
 }
 
 /*
- * The tests have the signals of a fresh program: none is blocked or ignored, though who started us
- * may do so (nohup, a shell's background). The library looks at ignored ones before main, so the
+ * The tests have the signals of a fresh program: none is blocked or ignored, even if our parent has
+ * it so (nohup, a shell's background). The library looks at ignored ones before main, so the
  * program starts itself anew.
  */
 CHECK_UNUSED static void check_refresh_signals(char **argv) {
@@ -114,7 +114,7 @@ CHECK_UNUSED static bool check_await_child(pid_t child, int seconds, const sigse
         const int number = sigtimedwait(ends, NULL, &left);
         if (number > 0 && number != SIGCHLD) {
             kill(-child, SIGKILL);
-            _exit(128 + number); /* as a shell tells of it */
+            _exit(128 + number); /* as a shell reports it */
         }
     }
 }

@@ -28,7 +28,7 @@ CHECK_UNUSED static void pair_pipe(int fds[2], unsigned own) {
     CHECK_EQ(pipe(fds), 0);
 }
 
-/* Gives it a number that no other thread gets when it is free again: those get the lowest. */
+/* Moves it to a number that no thread gets once it is free: new ones get the lowest number. */
 CHECK_UNUSED static int moved_up(int fd) {
     const int high = fcntl(fd, F_DUPFD, 700);
     CHECK(high >= 0);

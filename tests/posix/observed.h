@@ -51,7 +51,7 @@ CHECK_UNUSED static void needs_another_user(void) {
     }
     CHECK_EQ(waitpid(child, &status, 0), child);
     if (geteuid() != 0 || status != 0) {
-        CHECK_SKIP("only root can become another user, where there is one");
+        CHECK_SKIP("needs root, and another user to become");
     }
 }
 

@@ -56,7 +56,7 @@ CHECK_UNUSED static void make_folder(char path[PATH_MAX]) {
                 return;
         }
     }
-    CHECK_SKIP("no folder is there whose files may be executed");
+    CHECK_SKIP("no folder allows its files to be executed");
 }
 
 #endif

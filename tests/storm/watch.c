@@ -106,7 +106,7 @@ int64_t storm_slowness(void) {
     return 1 + least / (LOOKS * USUAL_NS);
 }
 
-/* One that no task holds up: more sleep than tasks do in their stead, before and after the look. */
+/* One that no task holds up: more sleep than tasks kept asleep before the look, and after it. */
 static bool some_worker_sleeps(const world *w) {
     const int before = atomic_load(&w->naps);
     int n = 0;

@@ -73,7 +73,7 @@ CHECK_UNUSED static thrum_io watch_opened(void) {
     thrum_io io = {0, 0};
     const int code = thrum_watch_open(&io);
     if (code == -EMFILE) {
-        CHECK_SKIP("others have all watches that the user may open");
+        CHECK_SKIP("other programs have all watches that the user may open");
     }
     CHECK_EQ(code, 0);
     return io;

@@ -6,7 +6,7 @@
 
 #include "check.h"
 
-/* The number behind a label at a line's beginning of a file; -1: there is none, so no limit. */
+/* The number after a label at the start of a line of a file; -1: there is none, so no limit. */
 CHECK_UNUSED static long long memory_number(const char *path, const char *label) {
     char line[256];
     long long number = -1;
@@ -25,7 +25,7 @@ CHECK_UNUSED static long long memory_number(const char *path, const char *label)
 
 CHECK_UNUSED static void memory_check(const char *of, long long limit, long long wanted) {
     if (limit >= 0 && limit < wanted) {
-        CHECK_SKIP("%s is %lld MB, and %lld are needed", of, limit >> 20, wanted >> 20);
+        CHECK_SKIP("%s: %lld MB, but %lld MB are needed", of, limit >> 20, wanted >> 20);
     }
 }
 

@@ -40,8 +40,8 @@ static inline thrum_io listen_at(const char *address, char where[THRUM_ADDRESS_T
 }
 
 /*
- * An address of this machine's that is this process's alone, with any port: so a port stays free
- * when it is closed. At the usual address other programs may get it.
+ * An address of this machine that only this process uses, with any port. So a port stays free once
+ * its listener is closed; at the usual address other programs may get it.
  */
 CHECK_UNUSED static void own_address(char to[THRUM_ADDRESS_TEXT], const char *scheme) {
     const unsigned n = 0x400000 + ((unsigned)getpid() & 0x3fffff);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A call that starts something, and whose result is dropped, is warned of: if it has started nothing, whoever waits for that
-# hangs. dropped.sh C-COMPILER (thrum_scope_go is another matter: the scope records the failure.)
+# The compiler warns if the result of a call that starts something is dropped: if nothing was started, a wait for it never
+# ends. dropped.sh C-COMPILER (thrum_scope_go is another matter: the scope records the failure.)
 set -eu
 cd "$(dirname "$0")/../.."
 cc=$1
@@ -28,7 +28,7 @@ for language in c cpp; do
     warned=$(grep -c 'warning: ignoring return value.*unused-result' "$work/said" || true)
     if [ "$warned" != "$calls" ]; then
         cat "$work/said"
-        echo "$language: of $calls calls whose result is dropped $warned are warned of"
+        echo "$language: the compiler warns of $warned of $calls calls whose result is dropped"
         exit 1
     fi
 done

@@ -88,8 +88,8 @@ class stopping {
  *
  * After each wait of ours the coroutine goes on in a loop. Others resume it as they like, and the
  * loop may be gone by then. So an await of something else clears `next_`, and afterwards
- *     it begins a loop where it goes over to another coroutine;
- *     with `transfers_` it transfers, since the other has done so, perhaps above the first loop.
+ *     the chain begins a new loop when it goes over to another coroutine, or,
+ *     with `transfers_`, transfers: the other has done so, too, perhaps above the first loop.
  */
 class chain : public stopping {
   public:

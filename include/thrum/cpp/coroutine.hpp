@@ -22,8 +22,8 @@
  * for writing, nor a fork, a scope or a shield be open in the coroutine, and fiber-local values
  * differ afterwards. Cancelling a fiber does not cancel coroutines; co_task::cancel does.
  *
- * Awaits of a co grow no stack, in a loop or a chain, in any build. Where a coroutine of another
- * library awaits one, or transferred to it since its last wait, they are calls unless the compiler
+ * Awaits of a co grow no stack, in a loop or a chain, in any build. If a coroutine of another
+ * library awaits a co, or has transferred to it since its last wait, they do, unless the compiler
  * makes them jumps (clang; gcc from -O2 on, without the address sanitizer).
  *
  * A frame is one allocation. It is destroyed by its owner: the co, which never started or has

@@ -60,10 +60,10 @@ class tls_config {
 
 /*
  * A connection, with one owner, which can be moved. Calls without a deadline throw
- * std::system_error, whose what() begins with the words of `error`, "hostname mismatch", say; those
- * that end in `_until` return the C call's result, a count or a negative code. All may suspend. The
- * destructor tells the other side that it is the end only where that needs no wait: who has to know
- * calls `close`.
+ * std::system_error, whose what() begins with the words of `error`, for instance "hostname
+ * mismatch"; those that end in `_until` return the C call's result, a count or a negative code. All
+ * may suspend. The destructor notifies the peer of the end only if that needs no wait: call `close`
+ * to be sure.
  */
 class tls {
   public:
@@ -143,7 +143,7 @@ class tls {
     bool is_resumed() const noexcept {
         return thrum_tls_is_resumed(tls_);
     }
-    /* Why it has failed, in words: those of the exceptions, too. */
+    /* Why it has failed, in words; exceptions begin with them, too. */
     std::string error() {
         return reason(tls_).text;
     }

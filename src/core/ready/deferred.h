@@ -7,7 +7,7 @@
 #include "core/state/worker.h"
 
 /*
- * So many, and no task is started any more (-ENOMEM) but a few for which there is memory at hand,
+ * Once so many wait, no more tasks are started (-ENOMEM), except a few for which memory is at hand,
  * until half of them have got their stacks.
  */
 #define TH_DEFERRED_MAX 16384u

@@ -58,8 +58,8 @@ struct thrum_handle {
 _Static_assert(sizeof(struct thrum_handle) % 16 == 0, "an object of a slab");
 
 /*
- * Where the generation stands in a handle: above the 48 bits that addresses have, or where they
- * have 32, in the bits that are 0 because objects are aligned to 16.
+ * Where the generation is in a handle: above the 48 bits of an address, or, if addresses have 32
+ * bits, in the lowest four, which are 0 because objects are aligned to 16.
  */
 #if UINTPTR_MAX <= 0xffffffff
 #define TH_GENERATION_SHIFT 0

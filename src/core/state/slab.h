@@ -86,7 +86,7 @@ void th_slab_close(th_slab *slab);
 /* For the child of a fork: the lock is not taken any more, and objects put back are forgotten. */
 void th_slab_abandon(th_slab *slab);
 
-/* From now on, or until it is told otherwise, caches that are empty stay so: no memory. */
+/* While it refuses, empty caches are not refilled: callers that find one empty get no memory. */
 void th_slab_refuse(th_slab *slab, bool refuses);
 
 void th_slab_flush(th_slab_cache *cache); /* moves all its objects to the depot */

@@ -63,8 +63,8 @@ static th_work *take_loose(th_worker *worker) {
 }
 
 /*
- * The pick at each interval: takes what a row of ready work would keep waiting, as the other
- * policies do. What has come to the inbox is queued, since the row may never leave the list empty.
+ * The pick at each interval: takes what an endless row of ready work would keep waiting, as other
+ * policies do. What is in the inbox is queued, since such a row never leaves the list empty.
  */
 static th_work *pick_fairly(th_worker *worker) {
     worker->picks.until_inject = worker->sched->config.global_interval;

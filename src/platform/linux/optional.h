@@ -1,7 +1,7 @@
 /*
  * optional.h: calls of the system that may be missing: the kernel is older, or a sandbox refuses
- * them. Each has a plainer one in its place. What a sandbox refuses it refuses with any code, also
- * with one that the call has itself, as EAGAIN: so the system is asked once, beside all real calls.
+ * them. Each can be replaced by a plainer one. A sandbox may refuse a call with any code, even one
+ * that the call returns itself, such as EAGAIN. So the system is asked once, apart from real calls.
  */
 #ifndef TH_LINUX_OPTIONAL_H
 #define TH_LINUX_OPTIONAL_H
@@ -16,8 +16,8 @@
 enum { TH_CALL_UNKNOWN, TH_CALL_TAKEN, TH_CALL_REFUSED };
 
 /*
- * Whether the system takes a call whose first argument is a descriptor: of none there is it says
- * EBADF, whatever else is asked. The answer is kept in *xanswer, which is 0 before.
+ * Whether the system takes a call whose first argument is a descriptor: if the descriptor is -1, it
+ * returns EBADF, whatever the other arguments are. *xanswer, 0 at first, keeps the answer.
  */
 static inline bool th_call_is_taken(uint32_t *xanswer, long number) {
     uint32_t answer = th_load_relaxed(xanswer); /* relaxed: each thread may ask for itself */

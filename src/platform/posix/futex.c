@@ -8,11 +8,11 @@
  * off stays until it has been woken.
  *
  * Handlers of signals wake, too (io/signal.c, core/inspect/dump_signal.c). The lists' locks have
- * signals blocked (masked_lock.h). A thread that lets signals in, *exposed*, sleeps without that,
- * and a handler may find it with its own mutex in its hands. So such a mutex is taken without any
- * list's lock, and never by a handler: that sets the sleeper's word alone, and an exposed thread
- * looks at its word every SLICE_NS. All others, the library's own threads among them, sleep with
- * all signals blocked until they are woken: one that is sent to such a thread waits that long.
+ * signals blocked (masked_lock.h). A thread that lets signals in, *exposed*, sleeps without
+ * blocking them, so a handler may interrupt it while it holds its own mutex. So such a mutex is
+ * taken without any list's lock, and never by a handler: that only sets the sleeper's word, and an
+ * exposed thread looks at its word every SLICE_NS. All others, the library's own threads too,
+ * sleep with all signals blocked until woken: a signal sent to such a thread waits that long.
  */
 #include "platform/unix/system.h"
 

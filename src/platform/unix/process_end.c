@@ -40,7 +40,7 @@ bool th_process_keeps_ignoring(int number) {
 
 /* ---- its end ---- */
 
-/* Of ourselves, who are no child of ours, the system says ECHILD. */
+/* We are no child of our own, so the system's answer for ourselves is ECHILD. */
 int th_process_can_be_awaited(const char **failed) {
     siginfo_t said;
     const int64_t code = RETRY(waitid(P_PID, (id_t)getpid(), &said, WEXITED | WNOHANG));
