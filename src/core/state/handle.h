@@ -59,11 +59,11 @@ _Static_assert(sizeof(struct thrum_handle) % 16 == 0, "an object of a slab");
 
 /*
  * Where the generation is in a handle: above the 48 bits of an address, or, if addresses have 32
- * bits, in the lowest four, which are 0 because objects are aligned to 16.
+ * bits, in the lowest three, which are 0 because malloc aligns to 8 at least (on ARM).
  */
 #if UINTPTR_MAX <= 0xffffffff
 #define TH_GENERATION_SHIFT 0
-#define TH_GENERATION_MAX 0xfu
+#define TH_GENERATION_MAX 7u
 #else
 #define TH_GENERATION_SHIFT 48
 #define TH_GENERATION_MAX 0xffffu
