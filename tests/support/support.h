@@ -153,8 +153,8 @@ static inline void rig_free(void *ctx, void *ptr) {
 /* ---- the watchdog ---- */
 
 /* A little less than the runner's limit; 0, none, for a test that runs in place. */
-static inline unsigned watchdog_seconds(void) {
-    return (unsigned)check_env("CHECK_LIMIT", 0) * 11 / 12;
+static inline long watchdog_seconds(void) {
+    return check_env("CHECK_LIMIT", 0) * 11 / 12;
 }
 
 static pthread_mutex_t watchdog_lock = PTHREAD_MUTEX_INITIALIZER;
