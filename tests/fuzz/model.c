@@ -253,7 +253,7 @@ static thrum_time instant(const model *m, int seconds) {
             const m_actor *a = &m->actors[i];
             moved |= a->state == A_BLOCKED && is_near(a->deadline, t);
             for (int level = 0; level < a->depth; level++)
-                moved |= a->scopes[level].timed && is_near(a->scopes[level].deadline, t);
+                moved |= is_near(a->scopes[level].deadline, t); /* a later scope may inherit it */
         }
         for (int k = 0; k < TASKS; k++)
             moved |= m->tasks[k].posted && is_near(m->tasks[k].deadline, t);
