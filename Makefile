@@ -107,7 +107,7 @@ faults: ## run the tests of refused calls, signals, overflows and fork (FULL=1: 
 	@tools/setup
 	@tools/faults
 
-fuzz: ## run random operations, one at a time against the model, then all at once: FUZZ=seconds (60); tests/fuzz/README.md
+fuzz: ## run random operations, one at a time against the model, then all at once: FUZZ=seconds (60), SEED=number; tests/fuzz/README.md
 	@tools/setup ci
 	@tools/fuzz
 
