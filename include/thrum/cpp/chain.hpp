@@ -21,7 +21,7 @@ namespace thrum {
 inline namespace THRUM_CPP_ABI {
 namespace detail {
 
-/* What a coroutine waits in, for the one who cancels it. */
+/* The wait that a coroutine is in; a canceller interrupts it. */
 class interruptible {
   public:
     virtual void interrupt() noexcept = 0;

@@ -31,9 +31,9 @@ _Static_assert(sizeof(th_go) == 32, "two to a cache line");
  *   DETACHED   no join will come; it stays so until its end frees it
  *   FREE       it is no handle any more
  *
- * What the caller has is the object's address and its generation at that time, which th_handle_tag
- * puts together. The generation counts how often the object was freed, and the slab leaves it
- * alone: so an old handle is told from the one of a later task in the same memory.
+ * A caller's handle is the object's address together with its generation (th_handle_tag). The
+ * generation counts how often the object was freed, and the slab leaves it alone: so an old handle
+ * differs from that of a later task in the same memory.
  */
 struct thrum_handle {
     alignas(16) th_work work; /* kind TH_WORK_SPAWN */
