@@ -39,16 +39,19 @@ here=$(cd "$(dirname "$0")" && pwd)
 export LSAN_OPTIONS="${LSAN_OPTIONS:+$LSAN_OPTIONS:}leak_check_at_exit=0:suppressions=$here/lsan.supp:print_suppressions=0"
 # Neither MPI is instrumented: what its calls of the C library's touch is its own business.
 export TSAN_OPTIONS="${TSAN_OPTIONS:+$TSAN_OPTIONS:}ignore_noninstrumented_modules=1:suppressions=$here/tsan.supp"
-case ${USER_IS:-} in
-"") exec "$mpirun" $options -n "$ranks" "$@" ;;
-esac
+# A directory of its own: two runs of Open MPI make and remove one in /tmp, and one's mkdir can fail as the other's ends.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export TMPDIR="$work"
+if [ -z "${USER_IS:-}" ]; then
+    "$mpirun" $options -n "$ranks" "$@"
+    exit
+fi
 if [ "$(id -u)" != 0 ] || ! command -v setpriv >/dev/null; then
     echo "it takes root and setpriv to be another user"
     exit 77
 fi
-home=$(mktemp -d)
-trap 'rm -rf "$home"' EXIT
-chown "$USER_IS" "$home"
+chown "$USER_IS" "$work"
 unset OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
-HOME=$home TMPDIR=$home setpriv --reuid="$USER_IS" --regid="$(id -g "$USER_IS")" --clear-groups \
+HOME=$work setpriv --reuid="$USER_IS" --regid="$(id -g "$USER_IS")" --clear-groups \
     "$mpirun" $options -n "$ranks" "$@"
