@@ -38,7 +38,7 @@ demo-windows: ## build examples for Windows, run them under wine, and talk to tw
 	@tools/setup windows
 	@tools/demo-windows
 
-test-full: ## run every test in every cell of the matrix in three builds, and those of `make test` in five others; takes hours
+test-full: ## run every test in every cell of the matrix, those of `make test` in six other builds, and more; takes hours
 	@tools/setup ci
 	@tools/run-full
 
