@@ -16,8 +16,8 @@
 #include <thrum/trace.h>
 
 #include "beneath.h"
+#include "capacity.h"
 #include "connection.h"
-#include "limits.h"
 #include "log.h"
 #include "say.h"
 #include "secret.h"
@@ -152,7 +152,7 @@ static int entry(void *arg) {
     if (err != 0) {
         return complain(options->chain, err);
     }
-    server.connections_max = limits_connections(server.sched, options->connections);
+    server.connections_max = capacity_connections(server.sched, options->connections);
     server.stats = stats_create();
     thrum_event_init(&server.ending, THRUM_EVENT_MANUAL, false);
     int status = server.stats == NULL     ? complain("start", -ENOMEM)

@@ -1,11 +1,11 @@
 /*
- * limits.h: how many connections there can be.
+ * capacity.h: how many connections there can be.
  *
  * A server that runs out of descriptors can accept nothing, and open no file. So it asks for as
  * many as it may have, and takes only so many connections that each can have a file open besides.
  */
-#ifndef HTTPD_LIMITS_H
-#define HTTPD_LIMITS_H
+#ifndef HTTPD_CAPACITY_H
+#define HTTPD_CAPACITY_H
 
 #include <thrum/sched.h>
 
@@ -14,6 +14,6 @@
  * there can be at a time: `wanted`, or fewer, at least 1. Any thread may call it. It never
  * suspends.
  */
-unsigned limits_connections(const thrum_sched *sched, size_t wanted);
+unsigned capacity_connections(const thrum_sched *sched, size_t wanted);
 
 #endif

@@ -1,14 +1,14 @@
 /*
- * limits.c: see limits.h.
+ * capacity.c: see capacity.h.
  */
-#include "limits.h"
+#include "capacity.h"
 
 #include "system.h"
 
 /* stdin, stdout, stderr, the listener, the root, the log, signals, and what is not thought of. */
 enum { OTHERS = 16 };
 
-unsigned limits_connections(const thrum_sched *sched, size_t wanted) {
+unsigned capacity_connections(const thrum_sched *sched, size_t wanted) {
     /* A worker has two: a set of descriptors, and what wakes it. */
     const uint64_t others = OTHERS + 2 * (uint64_t)thrum_sched_workers(sched);
     const uint64_t all = system_descriptors();
