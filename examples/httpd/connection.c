@@ -95,13 +95,13 @@ static int too_large(const struct connection *c) {
                : HTTP_STATUS_REQUEST_HEADER_FIELDS_TOO_LARGE;
 }
 
-/* Reads the head of a request, and its end if no body follows: 0, a status, or NOBODY. */
-static int read_head(struct connection *c) {
+/*
+ * Reads lines, which stay where they are: a request's head, with its end if no body follows, or its
+ * trailers. `parsed` bytes of it have been read. Returns 0, a status, or NOBODY.
+ */
+static int read_lines(struct connection *c, size_t parsed, thrum_time deadline) {
     const size_t max = c->server->options->head;
-    const thrum_time deadline = thrum_after(c->server->options->head_time);
-    size_t parsed = 0;
     enum parsed now = PARSED_MORE;
-    request_begin(&c->request);
     while (now == PARSED_MORE) {
         const char *head = c->in.data + c->in.begin;
         size_t left = input_left(&c->in), used;
@@ -121,9 +121,14 @@ static int read_head(struct connection *c) {
     return now == PARSED_BAD ? request_refusal(&c->request) : request_check(&c->request);
 }
 
+static int read_head(struct connection *c) {
+    request_begin(&c->request);
+    return read_lines(c, 0, thrum_after(c->server->options->head_time));
+}
+
 /*
- * Reads the body of a request: 0, a status, or NOBODY. What is read is used up at once, so its
- * place behind the head is free again.
+ * Reads the body of a request, and its trailers: 0, a status, or NOBODY. What is read of the body
+ * is used up at once, so its place behind the head is free again.
  */
 static int read_body(struct connection *c) {
     const thrum_time deadline = thrum_after(c->server->options->body_time);
@@ -143,7 +148,9 @@ static int read_body(struct connection *c) {
         memmove(from, from + used, size - used);
         in->end -= used;
     }
-    return now == PARSED_BAD ? request_refusal(&c->request) : 0;
+    return now == PARSED_TRAILERS ? read_lines(c, head, deadline)
+           : now == PARSED_BAD    ? request_refusal(&c->request)
+                                  : 0;
 }
 
 /* ---- answering ---- */

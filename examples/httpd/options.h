@@ -18,7 +18,7 @@ struct options {
     unsigned workers;    /* 0: one a CPU */
 
     size_t connections; /* at a time */
-    size_t head;        /* bytes of a request line with its fields: 414 or 431 beyond them */
+    size_t head;        /* bytes of a request line with its fields, trailers too: 414 or 431 */
     size_t body;        /* bytes of a request's body: 413 */
     size_t bodies;      /* bytes of all bodies that are in memory at a time: 503 */
 

@@ -26,13 +26,26 @@ static int on_url(llhttp_t *parser, const char *at, size_t length) {
     return 0;
 }
 
-/* Fields behind the body (trailers) are passed over. */
 static int on_field(llhttp_t *parser, const char *at, size_t length) {
     struct request *request = parser->data;
-    if (!request->has_head) {
-        extend(request, &request->name, at, length);
-    }
+    extend(request, &request->name, at, length);
     return 0;
+}
+
+/*
+ * Whether a field that is not kept counts in a head alone: by it a program would find another end
+ * of the request, or take its body for something else (RFC 9110, 6.5.1).
+ */
+static bool is_for_heads(struct text name) {
+    static const char *const names[] = {
+        "Authorization", "Connection",   "Content-Encoding", "Content-Length",
+        "Content-Range", "Content-Type", "Cookie",           "TE",
+        "Trailer",       "Upgrade"};
+    size_t i = 0;
+    while (i < sizeof names / sizeof names[0] && !text_is(name, names[i])) {
+        i++;
+    }
+    return i < sizeof names / sizeof names[0];
 }
 
 static int on_field_complete(llhttp_t *parser) {
@@ -43,15 +56,16 @@ static int on_field_complete(llhttp_t *parser) {
                                               [IF_MODIFIED_SINCE] = "If-Modified-Since",
                                               [TRANSFER_ENCODING] = "Transfer-Encoding"};
     struct request *request = parser->data;
-    if (request->has_head) {
-        return 0;
-    }
     struct text name = text_of(request, request->name);
     request->name.length = 0;
     request->is_odd = request->is_odd || name.length == 0;
     request->field = 0;
     while (request->field < FIELDS && !text_is(name, names[request->field])) {
         request->field++;
+    }
+    if (request->has_chunks) { /* of trailers none is kept */
+        request->is_odd = request->is_odd || request->field < FIELDS || is_for_heads(name);
+        request->field = FIELDS;
     }
     unsigned bit = request->field < FIELDS ? 1u << request->field : 0;
     request->twice = request->twice || (request->seen & bit) != 0;
@@ -61,7 +75,7 @@ static int on_field_complete(llhttp_t *parser) {
 
 static int on_value(llhttp_t *parser, const char *at, size_t length) {
     struct request *request = parser->data;
-    if (!request->has_head && request->field < FIELDS) {
+    if (request->field < FIELDS) {
         extend(request, &request->fields[request->field], at, length);
     }
     return 0;
@@ -82,6 +96,12 @@ static int on_body(llhttp_t *parser, const char *at, size_t length) {
     return request->refusal != 0 ? HPE_USER : 0;
 }
 
+static int on_chunk_header(llhttp_t *parser) {
+    struct request *request = parser->data;
+    request->has_chunks = parser->content_length == 0;
+    return request->has_chunks ? HPE_PAUSED : 0;
+}
+
 /* What follows is the next request. */
 static int on_complete(llhttp_t *parser) {
     (void)parser;
@@ -95,6 +115,7 @@ static const llhttp_settings_t settings = {
     .on_header_value = on_value,
     .on_headers_complete = on_head_complete,
     .on_body = on_body,
+    .on_chunk_header = on_chunk_header,
     .on_message_complete = on_complete,
 };
 
@@ -112,7 +133,7 @@ void request_begin(struct request *request) {
     memset(request->fields, 0, sizeof request->fields);
     request->field = FIELDS;
     request->seen = 0;
-    request->has_head = request->keep_alive = request->has_body = false;
+    request->has_head = request->has_chunks = request->keep_alive = request->has_body = false;
     request->twice = request->is_odd = false;
     request->refusal = 0;
 }
@@ -120,7 +141,7 @@ void request_begin(struct request *request) {
 enum parsed request_parse(struct request *request, const char *head, const char *from, size_t size,
                           size_t *used) {
     llhttp_t *parser = &request->parser;
-    bool had_head = request->has_head;
+    const bool had_head = request->has_head, had_chunks = request->has_chunks;
     request->head = head;
     if (llhttp_get_errno(parser) == HPE_PAUSED) {
         llhttp_resume(parser);
@@ -135,11 +156,12 @@ enum parsed request_parse(struct request *request, const char *head, const char 
     }
     const char *stop = llhttp_get_error_pos(parser);
     *used = (size_t)(stop - from);
-    if (!had_head) {
+    if (!had_head || had_chunks) {
         request->head_size = (size_t)(stop - head);
-        return request->has_body ? PARSED_HEAD : PARSED_WHOLE;
     }
-    return PARSED_WHOLE;
+    return !had_head && request->has_body       ? PARSED_HEAD
+           : !had_chunks && request->has_chunks ? PARSED_TRAILERS
+                                                : PARSED_WHOLE;
 }
 
 int request_refusal(const struct request *request) {

@@ -3,8 +3,9 @@
  *
  * The head of a request (its first line with its fields) stays where it came to, and the request
  * only notes where in it each thing stands. Fields that nothing here asks for are passed over. The
- * body is handed on piece by piece (body.h). A connection has one of these, for one request after
- * the other, and nothing is allocated.
+ * body is handed on piece by piece (body.h). Trailers, which may follow a chunked body, stay behind
+ * the head and are read as it is. A connection has one of these, for one request after the other,
+ * and nothing is allocated.
  *
  * llhttp is strict about what decides where a request ends. What it lets pass, and two programs
  * could read in two ways, is refused by request_check.
@@ -31,7 +32,7 @@ enum field { HOST, RANGE, EXPECT, IF_RANGE, IF_MODIFIED_SINCE, TRANSFER_ENCODING
 struct request {
     llhttp_t parser;
     const char *head; /* the request's first byte, where it is now */
-    size_t head_size; /* once it is there */
+    size_t head_size; /* once it is there; with the trailers, once they are there */
 
     struct span target;
     struct span name; /* of the field that is being read */
@@ -40,10 +41,11 @@ struct request {
     unsigned seen; /* a bit a field */
 
     bool has_head;
+    bool has_chunks; /* all of them: trailers follow */
     bool keep_alive; /* the other side can have another answer after this one */
     bool has_body;
     bool twice;  /* a field was there twice */
-    bool is_odd; /* a line was folded, or a field has no name */
+    bool is_odd; /* a line was folded, a field has no name, or may not be among trailers */
     int refusal; /* what its body was refused with: a status, or 0 */
     struct body *body;
 };
@@ -56,10 +58,11 @@ void request_begin(struct request *request);
 
 /* How far it is. */
 enum parsed {
-    PARSED_MORE,  /* there is more to come */
-    PARSED_HEAD,  /* the head is there, and its body follows */
-    PARSED_WHOLE, /* all of it is there */
-    PARSED_BAD    /* it is none, and nothing that follows can be read: request_refusal */
+    PARSED_MORE,     /* there is more to come */
+    PARSED_HEAD,     /* the head is there, and its body follows */
+    PARSED_TRAILERS, /* all chunks of the body are there, and trailers follow, or an empty line */
+    PARSED_WHOLE,    /* all of it is there */
+    PARSED_BAD       /* it is none, and nothing that follows can be read: request_refusal */
 };
 
 /*
@@ -72,7 +75,10 @@ enum parsed request_parse(struct request *request, const char *head, const char 
 /* The status with which to refuse what was PARSED_BAD. */
 int request_refusal(const struct request *request);
 
-/* Looks at a head that is there. Returns 0, or the status with which to refuse it. */
+/*
+ * Looks at a head that is there, and again at both when trailers are there. Returns 0, or the
+ * status with which to refuse it.
+ */
 int request_check(const struct request *request);
 
 /* What stands in the head; without bytes when it is not there. */

@@ -23,6 +23,22 @@ def test_head_limit(server):
     expect(server.one(b"\r\n" * 10000), 431, Connection="close")
 
 
+def test_trailers_limit():
+    """Trailers count with the head."""
+    with Server("--head", "500") as server:
+        def ended(size):
+            room = size - len(chunked()) + len(b"0\r\n")  # of head and trailers, without the last chunk
+            return chunked(b"abc", trailer=b"A: " + b"a" * (room - 5) + b"\r\n")
+
+        expect(server.one(ended(500)), 200, b"abc")
+        expect(server.one(ended(501)), 431, Connection="close")
+        expect(server.one(ended(100000)), 431, Connection="close")
+        expect(server.one(chunked(trailer=b"A: b\r\n" * 10000)), 431, Connection="close")
+        with server.client(ended(500) * 5) as client:
+            for _ in range(5):
+                expect(client.answer(), 200, b"abc")
+
+
 def test_body_limit():
     with Server("--body", "1000", "--bodies", "20000") as server:
         expect(server.one(sized(b"a" * 1000)), 200, b"a" * 1000)
