@@ -134,6 +134,7 @@ static int read_body(struct connection *c) {
     const thrum_time deadline = thrum_after(c->server->options->body_time);
     struct input *in = &c->in;
     const size_t head = c->request.head_size;
+    const size_t framing_max = c->body.max + c->server->options->head;
     enum parsed now = PARSED_MORE;
     while (now == PARSED_MORE) {
         if (input_left(in) == head) {
@@ -147,6 +148,9 @@ static int read_body(struct connection *c) {
         now = request_parse(&c->request, in->data + in->begin, from, size, &used);
         memmove(from, from + used, size - used);
         in->end -= used;
+        if (c->request.framing > framing_max) {
+            return HTTP_STATUS_PAYLOAD_TOO_LARGE;
+        }
     }
     return now == PARSED_TRAILERS ? read_lines(c, head, deadline)
            : now == PARSED_BAD    ? request_refusal(&c->request)

@@ -19,7 +19,8 @@ struct options {
 
     size_t connections; /* at a time */
     size_t head;        /* bytes of a request line with its fields, trailers too: 414 or 431 */
-    size_t body;        /* bytes of a request's body: 413 */
+    size_t body;        /* bytes of a request's body: 413; what divides it into chunks may take as
+                         * many, and `head` more */
     size_t bodies;      /* bytes of all bodies that are in memory at a time: 503 */
 
     thrum_time head_time;  /* from the first byte of a request to the end of its head: 408 */

@@ -128,7 +128,7 @@ void request_open(struct request *request, struct body *body) {
 }
 
 void request_begin(struct request *request) {
-    request->head_size = 0;
+    request->head_size = request->framing = 0;
     request->target = request->name = (struct span){0};
     memset(request->fields, 0, sizeof request->fields);
     request->field = FIELDS;
@@ -142,20 +142,23 @@ enum parsed request_parse(struct request *request, const char *head, const char 
                           size_t *used) {
     llhttp_t *parser = &request->parser;
     const bool had_head = request->has_head, had_chunks = request->has_chunks;
+    const size_t come = request->body->come;
     request->head = head;
     if (llhttp_get_errno(parser) == HPE_PAUSED) {
         llhttp_resume(parser);
     }
     llhttp_errno_t error = llhttp_execute(parser, from, size);
-    *used = size;
+    const char *stop = error == HPE_PAUSED ? llhttp_get_error_pos(parser) : from + size;
+    *used = (size_t)(stop - from);
+    if (error != HPE_OK && error != HPE_PAUSED) {
+        return PARSED_BAD;
+    }
+    if (had_head && !had_chunks) {
+        request->framing += *used - (request->body->come - come);
+    }
     if (error == HPE_OK) {
         return PARSED_MORE;
     }
-    if (error != HPE_PAUSED) {
-        return PARSED_BAD;
-    }
-    const char *stop = llhttp_get_error_pos(parser);
-    *used = (size_t)(stop - from);
     if (!had_head || had_chunks) {
         request->head_size = (size_t)(stop - head);
     }

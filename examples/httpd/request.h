@@ -33,6 +33,7 @@ struct request {
     llhttp_t parser;
     const char *head; /* the request's first byte, where it is now */
     size_t head_size; /* once it is there; with the trailers, once they are there */
+    size_t framing;   /* bytes of a body that are no data: the sizes and extensions of chunks */
 
     struct span target;
     struct span name; /* of the field that is being read */

@@ -39,6 +39,27 @@ def test_trailers_limit():
                 expect(client.answer(), 200, b"abc")
 
 
+def test_chunks_limit():
+    """What divides a body may be as long as a body and a head."""
+    with Server("--head", "500", "--body", "1000") as server:
+        def post_chunks(chunks):
+            return server.one(post(chunks + b"0\r\n\r\n", "Transfer-Encoding: chunked"))
+
+        longest = 1500 - len(b"3\r\n" b"\r\n" b"0\r\n")
+        for more in (b";%s", b";a=%s", b';a="%s"'):
+            room = longest - len(more % b"")
+            expect(post_chunks(b"3" + more % (b"a" * room) + b"\r\nabc\r\n"), 200, b"abc")
+            expect(post_chunks(b"3" + more % (b"a" * (room + 1)) + b"\r\nabc\r\n"), 413, Connection="close")
+            expect(post_chunks(b"3" + more % (b"a" * 1000000)), 413, Connection="close")
+        expect(post_chunks(b"0" * longest + b"3\r\nabc\r\n"), 200, b"abc")
+        expect(post_chunks(b"0" * (longest + 1) + b"3\r\nabc\r\n"), 413, Connection="close")
+        expect(post_chunks(b"1\r\na\r\n" * 299), 200, b"a" * 299)
+        expect(post_chunks(b"1\r\na\r\n" * 300), 413, Connection="close")
+        with server.client(post(b"1;" + b"a" * 1000 + b"\r\na\r\n0\r\n\r\n", "Transfer-Encoding: chunked") * 5) as client:
+            for _ in range(5):
+                expect(client.answer(), 200, b"a")
+
+
 def test_body_limit():
     with Server("--body", "1000", "--bodies", "20000") as server:
         expect(server.one(sized(b"a" * 1000)), 200, b"a" * 1000)
