@@ -3,26 +3,28 @@
  */
 #include "path.h"
 
+#include "host.h"
+
 enum { BAD_REQUEST = 400, NOT_FOUND = 404, TOO_LONG = 414 };
 
-static int digit(char c) {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
-/* Leaves the path of a target: without scheme and host, and without its query. */
+/* Leaves the path of a target: without scheme and host, and without its query. Empty: none. */
 static struct text cut(struct text target) {
     static const char scheme[] = "http://";
     size_t length = sizeof scheme - 1;
     if (target.length >= length && strncasecmp(target.at, scheme, length) == 0) {
-        const char *slash = memchr(target.at + length, '/', target.length - length);
-        if (slash == NULL) {
+        struct text host = {.at = target.at + length};
+        while (host.length < target.length - length && host.at[host.length] != '/' &&
+               host.at[host.length] != '?') {
+            host.length++;
+        }
+        target.at = host.at + host.length;
+        target.length -= length + host.length;
+        if (!host_is_valid(host)) {
+            return (struct text){0};
+        }
+        if (target.length == 0 || *target.at == '?') {
             return (struct text){.at = "/", .length = 1};
         }
-        target.length -= (size_t)(slash - target.at);
-        target.at = slash;
     }
     const char *query = memchr(target.at, '?', target.length);
     target.length = query != NULL ? (size_t)(query - target.at) : target.length;
@@ -35,11 +37,11 @@ static int take(struct text *text) {
     size_t n = 1;
     int byte = (unsigned char)c;
     if (c == '%') {
-        if (text->length < 3 || digit(text->at[1]) < 0 || digit(text->at[2]) < 0) {
+        if (text->length < 3 || text_digit(text->at[1]) < 0 || text_digit(text->at[2]) < 0) {
             return -1;
         }
         n = 3;
-        byte = digit(text->at[1]) * 16 + digit(text->at[2]);
+        byte = text_digit(text->at[1]) * 16 + text_digit(text->at[2]);
     }
     text->at += n;
     text->length -= n;
@@ -49,7 +51,7 @@ static int take(struct text *text) {
 int path_of(struct text target, char path[PATH_SIZE]) {
     struct text text = cut(target);
     size_t size = 0;
-    if (text.length == 0 || *text.at != '/' || memchr(text.at, '#', text.length) != NULL) {
+    if (text.length == 0 || *text.at != '/' || memchr(target.at, '#', target.length) != NULL) {
         return BAD_REQUEST;
     }
     while (text.length > 0) {

@@ -3,6 +3,8 @@
  */
 #include "request.h"
 
+#include "host.h"
+
 /* ---- what llhttp calls ---- */
 
 /* Notes a piece of a text; its pieces follow each other. */
@@ -198,16 +200,25 @@ static bool has_plain_lines(const char *at, size_t size) {
     return true;
 }
 
+/* Whether one space stands before the target, and one behind it. llhttp takes several. */
+static bool has_plain_spaces(const struct request *request) {
+    struct text target = request_target(request);
+    const char *end = target.at + target.length;
+    return target.at[-1] == ' ' && target.at[-2] != ' ' && end[0] == ' ' && end[1] != ' ';
+}
+
 int request_check(const struct request *request) {
     const llhttp_t *parser = &request->parser;
     bool is_1_0 = parser->http_minor == 0;
     if (parser->http_major != 1) {
         return HTTP_STATUS_HTTP_VERSION_NOT_SUPPORTED;
     }
-    if (request->twice || request->is_odd || !has_plain_lines(request->head, request->head_size)) {
+    if (request->twice || request->is_odd || !has_plain_spaces(request) ||
+        !has_plain_lines(request->head, request->head_size)) {
         return HTTP_STATUS_BAD_REQUEST;
     }
-    if (!is_1_0 && (request->seen & 1u << HOST) == 0) {
+    bool has_host = (request->seen & 1u << HOST) != 0;
+    if (has_host ? !host_is_valid(request_field(request, HOST)) : !is_1_0) {
         return HTTP_STATUS_BAD_REQUEST;
     }
     if ((request->seen & 1u << TRANSFER_ENCODING) != 0) {

@@ -19,4 +19,12 @@ static inline bool text_is(struct text text, const char *word) {
     return strlen(word) == text.length && strncasecmp(text.at, word, text.length) == 0;
 }
 
+/* The value of a hexadecimal digit; negative: it is none. */
+static inline int text_digit(char c) {
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
 #endif

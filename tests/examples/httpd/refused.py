@@ -13,6 +13,12 @@ REFUSED = [
     (400, b"GET\r\n\r\n"),
     (400, b"GET  HTTP/1.1\r\nHost: h\r\n\r\n"),
     (400, b"GET hello HTTP/1.1\r\nHost: h\r\n\r\n"),
+    *[(400, line + b"\r\nHost: h\r\n\r\n") for line in (
+        b"GET  /hello HTTP/1.1", b"GET   /hello HTTP/1.1", b"GET /hello  HTTP/1.1", b"GET\t/hello HTTP/1.1", b"GET \t/hello HTTP/1.1",
+        b"GET /hello\tHTTP/1.1", b" GET /hello HTTP/1.1")],
+    *[(400, b"GET /hello HTTP/1.%d\r\nHost: %s\r\n\r\n" % (minor, host)) for minor in (0, 1) for host in (
+        b"", b":80", b"a:b", b"a:80:80", b"a b", b"a/b", b"u@a", b"a\tb", b"a\\b", b"\xff", b"a%2", b"[::1", b"[]", b"[::1]a", b"<x>",
+        b'"x"', b"a?b", b"a#b")],
     (400, b"GET /hel\x00lo HTTP/1.1\r\nHost: h\r\n\r\n"),
     (400, b"GET /hello HTTP/1.1\r\n\r\n"),
     (400, b"GET /hello HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"),
