@@ -65,8 +65,7 @@ void answer_end(struct connection *c) {
 }
 
 bool answer_length(struct connection *c, uint64_t length) {
-    /* A request without a target has no method either: that of the last one stands there. */
-    bool is_head = c->request.target.length > 0 && c->request.parser.method == HTTP_HEAD;
+    bool is_head = c->request.has_method && c->request.parser.method == HTTP_HEAD;
     output_text(&c->out, "Content-Length: ");
     output_number(&c->out, length);
     output_text(&c->out, "\r\n\r\n");

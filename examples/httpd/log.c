@@ -135,11 +135,10 @@ void log_request(struct log *log, const struct connection *c) {
     }
     const char *peer = strchr(c->peer, ':');
     struct text target = request_target(&c->request);
-    bool has_method = target.length > 0;
     size_t room = sizeof line.text - 64; /* for what follows the target */
     int n = snprintf(line.text, room, "%s - - [%s] \"%s ",
                      peer != NULL && peer[1] != '\0' ? peer + 1 : "-", c->now.text,
-                     has_method ? llhttp_method_name(c->request.parser.method) : "-");
+                     c->request.has_method ? llhttp_method_name(c->request.parser.method) : "-");
     size_t used = (size_t)n < room ? (size_t)n : room - 1;
     used += copy_plain(line.text + used, room - used, target);
     n = snprintf(line.text + used, sizeof line.text - used, "\" %d %" PRIu64 "\n", c->status,

@@ -22,6 +22,12 @@ static struct text text_of(const struct request *request, struct span span) {
     return (struct text){.at = request->head + span.at, .length = span.length};
 }
 
+static int on_method_complete(llhttp_t *parser) {
+    struct request *request = parser->data;
+    request->has_method = true;
+    return 0;
+}
+
 static int on_url(llhttp_t *parser, const char *at, size_t length) {
     struct request *request = parser->data;
     extend(request, &request->target, at, length);
@@ -111,6 +117,7 @@ static int on_complete(llhttp_t *parser) {
 }
 
 static const llhttp_settings_t settings = {
+    .on_method_complete = on_method_complete,
     .on_url = on_url,
     .on_header_field = on_field,
     .on_header_field_complete = on_field_complete,
@@ -135,8 +142,8 @@ void request_begin(struct request *request) {
     memset(request->fields, 0, sizeof request->fields);
     request->field = FIELDS;
     request->seen = 0;
-    request->has_head = request->has_chunks = request->keep_alive = request->has_body = false;
-    request->twice = request->is_odd = false;
+    request->has_method = request->has_head = request->has_chunks = false;
+    request->keep_alive = request->has_body = request->twice = request->is_odd = false;
     request->refusal = 0;
 }
 

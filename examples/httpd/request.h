@@ -41,6 +41,7 @@ struct request {
     int field;     /* the one that is being read; FIELDS: none that is kept */
     unsigned seen; /* a bit a field */
 
+    bool has_method; /* else the parser has that of the last request */
     bool has_head;
     bool has_chunks; /* all of them: trailers follow */
     bool keep_alive; /* the other side can have another answer after this one */

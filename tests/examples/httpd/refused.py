@@ -104,6 +104,26 @@ def test_refused(server):
     assert not wrong, "\n".join(map(str, wrong))
 
 
+def test_cuts(server):
+    """However its bytes are cut, a request has the same answer, and that to HEAD never has a body."""
+    smuggled = chunked(b"a", trailer=b"A: b")[:-2] + b"\n\n" + GET
+    for method, status, body, text in (
+            ("HEAD", 400, b"", b"HEAD hello HTTP/1.1\r\nHost: h\r\n\r\n"),
+            ("HEAD", 400, b"", b"HEAD /hel\0lo HTTP/1.1\r\nHost: h\r\n\r\n"),
+            ("HEAD", 400, b"", b"HEAD  /hello HTTP/1.1\r\nHost: h\r\n\r\n"),
+            ("HEAD", 400, b"", b"HEAD\r\n\r\n"),
+            ("HEAD", 505, b"", b"HEAD /hello HTTP/2.0\r\n\r\n"),
+            ("HEAD", 400, b"", b"HEAD http:///hello HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"),
+            ("POST", 400, b"400 Bad Request\n", smuggled),
+            ("POST", 200, b"abc", post(b"2;a=b\r\nab\r\n1\r\nc\r\n0\r\nA: b\r\n\r\n", CHUNKED, "Connection: close"))):
+        for cut in range(len(method), len(text)):
+            with server.client() as client:
+                client.send_cut(text, cut)
+                expect(client.answer(method), status, body, Connection="close")
+                rest = client.rest()
+                assert rest == b"", (text, cut, rest)
+
+
 def test_random(server):
     """Requests with random damage: each ends somehow, and the server lives."""
     chance = random.Random(1)

@@ -169,6 +169,13 @@ class Client:
             fields[name] = value
         return int(first[9:12]), fields
 
+    def send_cut(self, text, cut):
+        """Sends a text in two pieces, the second once the server has read the first and wants more, or has refused it: an
+        answer to a request before it goes out only then."""
+        self.send(GET + text[:cut])
+        expect(self.answer(), 200, HELLO)
+        self.send(text[cut:])
+
     def answer(self, method="GET"):
         status, fields = self.head()
         if status == 100:
