@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <thrum/net.h>
+#include <thrum/serve.h>
 
 #include "answer.h"
 #include "log.h"
@@ -18,13 +19,15 @@
 
 enum { BODY_ROOM = 4096 }; /* behind the longest head, for what follows it */
 
-#define LINGER_NS THRUM_S(1)
+enum { LINGER_MAX = 32 << 20 }; /* bytes that are dropped of what is no body */
+
 #define CROWDED_IDLE_NS THRUM_MS(300)
+#define ENDING_LINGER_NS THRUM_S(1)
 
 enum { NOBODY = -1 }; /* in place of a status: there is nobody to answer */
 
 static bool serve_next(struct connection *c);
-static void linger(struct connection *c);
+static void linger(const struct connection *c);
 
 int connection_serve(thrum_io io, void *arg) {
     struct server *server = arg;
@@ -61,12 +64,48 @@ int connection_serve(thrum_io io, void *arg) {
     return 0;
 }
 
+/* How long a connection may be idle: not for long where places are few, as others need them. */
+static thrum_time idle_time(const struct connection *c, thrum_time wanted) {
+    const struct server *server = c->server;
+    unsigned there = atomic_load_explicit(&server->xconnections, memory_order_relaxed);
+    return there > server->connections_max / 4 * 3 && wanted > CROWDED_IDLE_NS ? CROWDED_IDLE_NS
+                                                                               : wanted;
+}
+
+/* Whether what divides a body into chunks is longer than a body and a head may be. */
+static bool is_padded(const struct connection *c) {
+    return c->request.framing > c->body.max + c->server->options->head;
+}
+
+static thrum_time sooner(thrum_time a, thrum_time b) {
+    return a < b ? a : b;
+}
+
 /*
  * A close while bytes come in that nobody reads makes the system send a reset, which may overtake
- * the last answer. So the end is announced first, and what comes is dropped for a while.
+ * the last answer. So the end is announced first, and bytes that come are dropped, as nginx does
+ * it: until the peer ends, nothing has come for linger_idle_time, or linger_time has passed. When
+ * the server ends, a second is left. Many clients read an answer only when they have sent all of
+ * their body; there is no such reason to send much else.
  */
-static void linger(struct connection *c) {
-    wire_linger(c->in.wire, c->in.data, c->in.size, thrum_after(LINGER_NS));
+static void linger(const struct connection *c) {
+    const bool is_upload = c->request.has_body && !c->request.has_chunks && !is_padded(c);
+    const struct options *options = c->server->options;
+    const struct input *in = &c->in;
+    thrum_time end = thrum_after(options->linger_time);
+    bool is_ending = false;
+    uint64_t dropped = 0;
+    int64_t n = wire_announce_end(in->wire, thrum_after(options->linger_idle_time)) == 0;
+    while ((n > 0 || n == -ESHUTDOWN) && (is_upload || dropped <= LINGER_MAX)) {
+        if (!is_ending && (n == -ESHUTDOWN || thrum_event_is_signaled(&c->server->ending))) {
+            is_ending = true;
+            end = sooner(end, thrum_after(ENDING_LINGER_NS));
+        }
+        const thrum_time next = sooner(end, thrum_after(idle_time(c, options->linger_idle_time)));
+        n = is_ending ? thrum_read_until(in->wire->io, in->data, in->size, next)
+                      : thrum_serve_read(in->wire->io, in->data, in->size, next);
+        dropped += n > 0 ? (uint64_t)n : 0;
+    }
 }
 
 /* ---- reading ---- */
@@ -134,7 +173,6 @@ static int read_body(struct connection *c) {
     const thrum_time deadline = thrum_after(c->server->options->body_time);
     struct input *in = &c->in;
     const size_t head = c->request.head_size;
-    const size_t framing_max = c->body.max + c->server->options->head;
     enum parsed now = PARSED_MORE;
     while (now == PARSED_MORE) {
         if (input_left(in) == head) {
@@ -148,7 +186,7 @@ static int read_body(struct connection *c) {
         now = request_parse(&c->request, in->data + in->begin, from, size, &used);
         memmove(from, from + used, size - used);
         in->end -= used;
-        if (c->request.framing > framing_max) {
+        if (is_padded(c)) {
             return HTTP_STATUS_PAYLOAD_TOO_LARGE;
         }
     }
@@ -225,20 +263,10 @@ static bool respond(struct connection *c) {
     return status != NOBODY;
 }
 
-/*
- * How long to wait for a request. Who has just come gets as long as for a head; later it may be
- * idle, but not for long where places are few, as others need them.
- */
+/* How long to wait for a request. Who has just come gets as long as for a head. */
 static thrum_time patience(const struct connection *c) {
-    const struct server *server = c->server;
-    const struct options *options = server->options;
-    unsigned there = atomic_load_explicit(&server->xconnections, memory_order_relaxed);
-    if (!c->served) {
-        return options->head_time;
-    }
-    return there > server->connections_max / 4 * 3 && options->idle_time > CROWDED_IDLE_NS
-               ? CROWDED_IDLE_NS
-               : options->idle_time;
+    const struct options *options = c->server->options;
+    return c->served ? idle_time(c, options->idle_time) : options->head_time;
 }
 
 /* Waits for a request and answers it. Returns whether another one may follow. */

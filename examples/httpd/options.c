@@ -28,6 +28,8 @@ static const char help[] =
     "      --write-time S     ... for 64 KiB of an answer to be taken (10)\n"
     "      --idle-time S      ... between two requests (60)\n"
     "      --drain-time S     ... for what has begun when SIGTERM or SIGINT comes (10)\n"
+    "      --linger-time S    ... to read on after a refusal, so that the answer arrives (30)\n"
+    "      --linger-idle-time S  ... the same, while nothing comes (5)\n"
     "      --trace FILE       where to write, at the end, what the workers did last\n"
     "      --help\n"
     "\n"
@@ -44,6 +46,8 @@ enum {
     WRITE_TIME,
     IDLE_TIME,
     DRAIN_TIME,
+    LINGER_TIME,
+    LINGER_IDLE_TIME,
     TLS,
     TRACE,
     HELP
@@ -62,6 +66,8 @@ static const struct option longs[] = {
     {"write-time", required_argument, NULL, WRITE_TIME},
     {"idle-time", required_argument, NULL, IDLE_TIME},
     {"drain-time", required_argument, NULL, DRAIN_TIME},
+    {"linger-time", required_argument, NULL, LINGER_TIME},
+    {"linger-idle-time", required_argument, NULL, LINGER_IDLE_TIME},
     {"tls", required_argument, NULL, TLS},
     {"trace", required_argument, NULL, TRACE},
     {"help", no_argument, NULL, HELP},
@@ -92,7 +98,9 @@ int options_parse(struct options *options, int argc, char **argv) {
                                 .body_time = THRUM_S(30),
                                 .write_time = THRUM_S(10),
                                 .idle_time = THRUM_S(60),
-                                .drain_time = THRUM_S(10)};
+                                .drain_time = THRUM_S(10),
+                                .linger_time = THRUM_S(30),
+                                .linger_idle_time = THRUM_S(5)};
     while ((option = getopt_long(argc, argv, "a:qn:c:", longs, NULL)) != -1) {
         int status =
             option == TLS ? take_files(options, argc, argv) : take(options, option, optarg);
@@ -173,6 +181,10 @@ static int take(struct options *options, int option, const char *value) {
         return parse_time(value, &options->idle_time);
     case DRAIN_TIME:
         return parse_time(value, &options->drain_time);
+    case LINGER_TIME:
+        return parse_time(value, &options->linger_time);
+    case LINGER_IDLE_TIME:
+        return parse_time(value, &options->linger_idle_time);
     case HELP:
         return fputs(help, stdout) < 0 || fflush(stdout) != 0 ? 1 : 0;
     default:

@@ -23,11 +23,13 @@ struct options {
                          * many, and `head` more */
     size_t bodies;      /* bytes of all bodies that are in memory at a time: 503 */
 
-    thrum_time head_time;  /* from the first byte of a request to the end of its head: 408 */
-    thrum_time body_time;  /* from there to the end of its body: 408 */
-    thrum_time write_time; /* for the other side to take a piece of an answer (output.h) */
-    thrum_time idle_time;  /* between two requests */
-    thrum_time drain_time; /* for what has begun, once the server ends */
+    thrum_time head_time;        /* from the first byte of a request to the end of its head: 408 */
+    thrum_time body_time;        /* from there to the end of its body: 408 */
+    thrum_time write_time;       /* for the other side to take a piece of an answer (output.h) */
+    thrum_time idle_time;        /* between two requests */
+    thrum_time drain_time;       /* for what has begun, once the server ends */
+    thrum_time linger_time;      /* to read and drop what comes after a refusal, in all */
+    thrum_time linger_idle_time; /* the same, while nothing comes */
 };
 
 /*

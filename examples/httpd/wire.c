@@ -42,12 +42,9 @@ bool wire_is_more_there(const struct wire *wire) {
            system_has_come(thrum_io_fd(wire->io));
 }
 
-void wire_linger(struct wire *wire, void *memory, size_t size, thrum_time deadline) {
-    if ((wire->tls == NULL || secret_shutdown(wire->tls, deadline) == 0) &&
-        thrum_io_shutdown(wire->io, THRUM_IO_WRITE) == 0) {
-        while (thrum_read_until(wire->io, memory, size, deadline) > 0) {
-        }
-    }
+int wire_announce_end(struct wire *wire, thrum_time deadline) {
+    int err = wire->tls != NULL ? secret_shutdown(wire->tls, deadline) : 0;
+    return err != 0 ? err : thrum_io_shutdown(wire->io, THRUM_IO_WRITE);
 }
 
 void wire_close(struct wire *wire, bool is_torn) {

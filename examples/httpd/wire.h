@@ -31,8 +31,8 @@ int64_t wire_write(struct wire *wire, const void *from, size_t size, thrum_time 
 /* Whether more has come, as far as the system or further. */
 bool wire_is_more_there(const struct wire *wire);
 
-/* Announces the end, and drops what comes until the other side ends, or the deadline. */
-void wire_linger(struct wire *wire, void *memory, size_t size, thrum_time deadline);
+/* Announces that no more will be written: 0 or a code. The other side may go on. */
+int wire_announce_end(struct wire *wire, thrum_time deadline);
 
 /* Ends what wire_open has begun. `is_torn`: the other side need not be told. */
 void wire_close(struct wire *wire, bool is_torn);

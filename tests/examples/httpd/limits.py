@@ -1,8 +1,9 @@
 """Too much, and too slow."""
 
-import socket
+import contextlib
 
-from talk import GET, HELLO, HUGE, Server, chunked, expect, post, sized
+from refused import CHUNKED
+from talk import END, GET, HELLO, HUGE, Server, chunked, expect, post, sized
 
 
 def test_head_limit(server):
@@ -105,6 +106,47 @@ def test_times():
             assert client.rest() == b""
             client.socket.close()
         assert silent.rest() == b"" and idle.rest() == b""
+
+
+def test_lingering():
+    """Who is refused in the middle of sending may go on, within limits of silence and in all."""
+    refused = post(b"", "Content-Length: 99999999")
+
+    def send_for_ever(client, text):
+        with contextlib.suppress(ConnectionResetError, BrokenPipeError):
+            while True:
+                client.send(text)
+
+    def wait_for(server, count):
+        while b"\nhttpd_connections %d\n" % (count + 1) not in server.get("/metrics").body:
+            pass
+
+    with Server() as server, server.client(refused) as client:
+        expect(client.answer(), 413, Connection="close")
+        assert client.rest() == b""
+        wait_for(server, 1)
+        client.send(b"a" * HUGE)  # all of it is taken
+        wait_for(server, 1)
+    # The other limit is far off in each of these, so it is this one that ends the connection.
+    with Server("--linger-idle-time", "0.1") as server, server.client(refused) as client:
+        expect(client.answer(), 413, Connection="close")
+        wait_for(server, 0)
+    with Server("--linger-time", "0.1") as server, server.client(refused) as client:
+        expect(client.answer(), 413, Connection="close")
+        send_for_ever(client, b"a" * 65536)
+        wait_for(server, 0)
+    # There is no need to send much that is no body.
+    with Server() as server:
+        for begin, more in ((b"GET /hello HTTP/1.1\r\nA: ", b"a"), (b"nonsense\r\n", b"a"), (post(b"1;", CHUNKED), b"a"),
+                            (post(b"0\r\n", CHUNKED), b"A: b\r\n")):
+            with server.client(begin) as client:
+                send_for_ever(client, more * 65536)
+    # The server's end does not wait for them, and they are not counted as cut off.
+    with Server("--drain-time", "1000") as server, server.client(refused) as client:
+        expect(client.answer(), 413, Connection="close")
+        wait_for(server, 1)
+        server.process.send_signal(END)
+        assert server.process.wait() == 0
 
 
 def test_slow_readers():

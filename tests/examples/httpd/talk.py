@@ -33,7 +33,8 @@ def end_with_us():
 
 
 # Limits that no test reaches on any machine; a test of a limit sets its own behind these.
-WIDE = [word for name in ("head", "body", "write", "drain", "idle") for word in (f"--{name}-time", "86400")]
+WIDE = [word for name in ("head", "body", "write", "drain", "idle", "linger", "linger-idle")
+        for word in (f"--{name}-time", "86400")]
 
 
 def connections():
