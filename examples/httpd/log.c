@@ -15,7 +15,7 @@
 
 enum { STDOUT = 1, LINES = 256, WRITE_SIZE = 8192 };
 
-#define END_NS THRUM_S(1)
+#define LOOK_NS THRUM_MS(500)
 #define FULL_NS THRUM_MS(100) /* to wait for room; once that was in vain, nobody waits */
 
 struct line {
@@ -30,7 +30,8 @@ struct log {
     bool is_torn;       /* the last write ended within a line; the writer's */
     atomic_bool xstuck; /* there was no room for FULL_NS, and no write has ended since */
     atomic_ulong xlost;
-    atomic_ulong xheld; /* those that are being written */
+    atomic_ulong xheld;   /* those that are being written */
+    atomic_ulong xwrites; /* that have ended */
 };
 
 /* Counts the lines whose ends are there. */
@@ -81,6 +82,7 @@ static int write_lines(void *arg) {
         atomic_store(&log->xheld, held);
         write_some(log, text, used);
         atomic_store(&log->xheld, 0);
+        atomic_fetch_add(&log->xwrites, 1);
         atomic_store(&log->xstuck, false);
     }
     return 0;
@@ -169,26 +171,40 @@ static void say_lost(unsigned long lost) {
     }
 }
 
+/*
+ * Waits for the writer as long as its writes end: -ETIMEDOUT after two looks at which none had. One
+ * look would not do: a process that was held up for longer sees only that its time is over.
+ */
+static int await_writer(struct log *log) {
+    int err = -ETIMEDOUT;
+    unsigned looks = 0;
+    while (err == -ETIMEDOUT && looks < 2) {
+        const unsigned long before = atomic_load(&log->xwrites);
+        err = thrum_join_until(log->writer, NULL, thrum_after(LOOK_NS));
+        looks = atomic_load(&log->xwrites) == before ? looks + 1 : 0;
+    }
+    return err;
+}
+
 bool log_stop(struct log *log) {
     if (log == NULL) {
         return true;
     }
     thrum_chan_close(log->lines);
-    int err = thrum_join_until(log->writer, NULL, thrum_after(END_NS));
+    int err = await_writer(log);
     if (err == -ETIMEDOUT) {
         thrum_cancel(log->writer); /* nobody reads stdout */
-        err = thrum_join_until(log->writer, NULL, thrum_after(END_NS));
+        err = await_writer(log);
     }
-    if (err == -ETIMEDOUT) {
-        say_lost(count_stuck(log) + atomic_load(&log->xlost));
-        return false;
-    }
-    if (err != 0) {
+    if (err != 0 && err != -ETIMEDOUT) {
         return true; /* the caller is cancelled: the writer still uses it */
+    }
+    say_lost(count_stuck(log) + atomic_load(&log->xlost));
+    if (err == -ETIMEDOUT) {
+        return false;
     }
     thrum_io_close(log->out);
     thrum_chan_destroy(log->lines);
-    say_lost(atomic_load(&log->xlost));
     free(log);
     return true;
 }

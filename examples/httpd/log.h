@@ -27,9 +27,9 @@ int log_start(struct log **log);
 void log_request(struct log *log, const struct connection *c);
 
 /*
- * Writes what is left, for a second at most, and ends the log (NULL: none). False: the system does
- * not let go of the write that is under way (Windows, on a pipe that nobody reads): the log's task
- * stays. It may suspend.
+ * Writes what is left, until no write has ended for a second, and ends the log (NULL: none). False:
+ * the system does not let go of the write that is under way (Windows, on a pipe that nobody reads):
+ * the log's task stays. It may suspend.
  */
 bool log_stop(struct log *log);
 
