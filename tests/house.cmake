@@ -129,7 +129,7 @@ endif()
 
 # The library's own code is also told from the program's where it is a shared object.
 if(THRUM_SHARED)
-  add_executable(house_backtrace_shared unit/backtrace.c)
+  add_executable(house_backtrace_shared unit/report/backtrace.c)
   set_target_properties(house_backtrace_shared PROPERTIES C_STANDARD 11 C_EXTENSIONS ON)
   target_include_directories(house_backtrace_shared PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(house_backtrace_shared PRIVATE thrum Threads::Threads m)

@@ -1,15 +1,17 @@
 # Programs of random operations (README.md): the program, its tests, and libFuzzer's target where the
 # build has coverage (preset clang-fuzz).
-set(fuzz_sources act.c child.c free.c free_io.c free_ops.c free_sem.c free_tasks.c gate.c main.c model.c
-  model_chans.c model_counts.c model_locks.c model_tasks.c objects.c program.c stepped.c wire.c)
+set(fuzz_sources act.c child.c gate.c main.c objects.c program.c stepped.c
+  free/free.c free/free_io.c free/free_ops.c free/free_sem.c free/free_tasks.c free/wire.c
+  model/model.c model/model_chans.c model/model_counts.c model/model_locks.c model/model_tasks.c)
 if(WIN32) # no process forks, and there are no pipes
-  list(REMOVE_ITEM fuzz_sources child.c free_io.c wire.c)
-  list(APPEND fuzz_sources child_none.c free_io_none.c)
+  list(REMOVE_ITEM fuzz_sources child.c free/free_io.c free/wire.c)
+  list(APPEND fuzz_sources child_none.c free/free_io_none.c)
 endif()
 list(TRANSFORM fuzz_sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/)
 
 function(fuzz_program name)
   thrum_program(${name} ${ARGN} LINK thrum_inside)
+  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_options(${name} PRIVATE -Wl,--wrap=th_os_now
     -Wl,--wrap=th_os_futex_wait -Wl,--wrap=th_os_futex_wake)
 endfunction()
@@ -17,7 +19,7 @@ endfunction()
 fuzz_program(thrum-fuzz ${fuzz_sources})
 if(THRUM_SANITIZE MATCHES "fuzzer")
   set(target_sources ${fuzz_sources})
-  list(FILTER target_sources EXCLUDE REGEX "/(main|child|wire|free[a-z_]*)\\.c$")
+  list(FILTER target_sources EXCLUDE REGEX "/(main|child|free/[a-z_]*)\\.c$")
   fuzz_program(thrum-fuzz-target ${target_sources} ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/target.c)
   target_link_options(thrum-fuzz-target PRIVATE -fsanitize=fuzzer)
 endif()

@@ -17,7 +17,7 @@
 #include "act.h"
 #include "base/cc.h"
 #include "gate.h"
-#include "model.h"
+#include "fuzz/model/model.h"
 
 int64_t __wrap_th_os_now(void);
 int64_t __real_th_os_now(void);

@@ -2,9 +2,9 @@
  * chans.c: channels and select between tasks and the thread.
  */
 /* matrix: bound */
-#include "support/bound.h"
+#include "support/sync/bound.h"
 
-#include "support/chans.h"
+#include "support/sync/chans.h"
 #include "support/times.h"
 
 enum { N = 500, SIDES = 10 };

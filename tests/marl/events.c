@@ -2,9 +2,9 @@
  * events.c: marl's tests of its events, restated: automatic, manual, test, clear, any of several.
  */
 /* matrix: bound */
-#include "support/bound.h"
+#include "support/sync/bound.h"
 
-#include "support/actors.h"
+#include "support/sync/actors.h"
 #include "support/times.h"
 
 enum { N = 100 };

@@ -1,11 +1,11 @@
 /*
- * faults.c: what was seen to be wrong in marl, and must not be here. unit/found_elsewhere.c goes
+ * faults.c: what was seen to be wrong in marl, and must not be here. unit/ready/found_elsewhere.c goes
  * deeper into the first three, over the policies.
  */
 /* matrix: bound */
-#include "support/bound.h"
+#include "support/sync/bound.h"
 
-#include "support/actors.h"
+#include "support/sync/actors.h"
 #include "support/times.h"
 
 typedef struct stand {

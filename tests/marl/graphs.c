@@ -3,7 +3,7 @@
  * a task.
  */
 /* matrix: bound */
-#include "support/bound.h"
+#include "support/sync/bound.h"
 
 enum { N = 100 };
 

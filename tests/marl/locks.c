@@ -3,7 +3,7 @@
  * once, barrier.
  */
 /* matrix: bound */
-#include "support/bound.h"
+#include "support/sync/bound.h"
 #include "support/times.h"
 
 enum { TASKS = 100, ROUNDS = 20 };

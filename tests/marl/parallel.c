@@ -2,7 +2,7 @@
  * parallel.c: forks, invoke, loops and scopes, on the thread's own stack and in a task.
  */
 /* matrix: bound */
-#include "support/bound.h"
+#include "support/sync/bound.h"
 #include "support/times.h"
 
 enum { N = 1000 };

@@ -2,9 +2,9 @@
  * pools.c: marl's tests of its pools, restated: bounded and unbounded, objects made anew or kept.
  */
 /* matrix: bound */
-#include "support/bound.h"
+#include "support/sync/bound.h"
 
-#include "support/pools.h"
+#include "support/sync/pools.h"
 #include "support/times.h"
 
 enum { MANY = 10000, FEW = 10 };

@@ -3,7 +3,7 @@
  * stop returns, and schedulers live side by side.
  */
 /* matrix: bound */
-#include "support/bound.h"
+#include "support/sync/bound.h"
 #include "support/times.h"
 
 enum { MANY = 1000 };

@@ -2,7 +2,7 @@
  * tickets.c: marl's tests of its tickets, restated: turns in the order taken.
  */
 /* matrix: bound */
-#include "support/bound.h"
+#include "support/sync/bound.h"
 #include "support/times.h"
 
 enum { MANY = 1000 };

@@ -2,7 +2,7 @@
  * waits.c: marl's tests of its condition variable and of waiting with a timeout, restated.
  */
 /* matrix: bound */
-#include "support/bound.h"
+#include "support/sync/bound.h"
 #include "support/times.h"
 
 enum { MANY = 1000 };

@@ -1,5 +1,5 @@
 /*
- * asked.h: a part of support/asked.h: threads by their names, as /proc has them.
+ * asked.h: a part of support/report/asked.h: threads by their names, as /proc has them.
  */
 #ifndef POSIX_ASKED_H
 #define POSIX_ASKED_H

@@ -1,5 +1,5 @@
 /*
- * files.h: a part of support/files.h: what differs of files where the system is Linux or another
+ * files.h: a part of support/io/files.h: what differs of files where the system is Linux or another
  * Unix (windows/files.h has the same for Windows).
  */
 #ifndef POSIX_FILES_H

@@ -1,5 +1,5 @@
 /*
- * nets.h: a part of support/nets.h: what differs of sockets where the system is Linux or another
+ * nets.h: a part of support/io/nets.h: what differs of sockets where the system is Linux or another
  * Unix (windows/nets.h has the same for Windows).
  */
 #ifndef POSIX_NETS_H

@@ -1,5 +1,5 @@
 /*
- * observed.h: a part of support/observed.h: a UNIX socket.
+ * observed.h: a part of support/report/observed.h: a UNIX socket.
  */
 #ifndef POSIX_OBSERVED_H
 #define POSIX_OBSERVED_H

@@ -1,5 +1,5 @@
 /*
- * programs.h: a part of support/processes.h: what differs from system to system of programs that
+ * programs.h: a part of support/io/processes.h: what differs from system to system of programs that
  * are started.
  */
 #ifndef POSIX_PROGRAMS_H

@@ -1,5 +1,5 @@
 /*
- * room.h: a part of support/io.h and support/streams.h: when there is no room for bytes
+ * room.h: a part of support/io/io.h and support/io/streams.h: when there is no room for bytes
  * (windows/room.h has the same for Windows).
  */
 #ifndef POSIX_ROOM_H

@@ -1,5 +1,5 @@
 /*
- * unread.h: a part of support/unread.h: a pipe that takes nothing more.
+ * unread.h: a part of support/io/unread.h: a pipe that takes nothing more.
  */
 #ifndef POSIX_UNREAD_H
 #define POSIX_UNREAD_H

@@ -2,9 +2,9 @@
  * bound.c: TLS on a bound thread and its tasks, with workers and without.
  */
 /* matrix: bound */
-#include "support/bound.h"
+#include "support/sync/bound.h"
 #include "support/times.h"
-#include "support/tls.h"
+#include "support/io/tls.h"
 
 static world w;
 

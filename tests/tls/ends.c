@@ -3,7 +3,7 @@
  * vanish, or send what is no TLS.
  */
 /* matrix: policy workers */
-#include "support/tls.h"
+#include "support/io/tls.h"
 #include "support/times.h"
 
 static world w;

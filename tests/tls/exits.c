@@ -1,7 +1,7 @@
 /*
  * exits.c: programs that end while workers are in the middle of TLS.
  */
-#include "support/tls.h"
+#include "support/io/tls.h"
 
 #if UNDER_ASAN
 /* At such an exit tasks still run, and their stacks are no roots to the search for leaks. */

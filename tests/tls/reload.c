@@ -6,7 +6,7 @@
  */
 /* matrix: policy workers */
 /* wrap: SSL_CTX_new SSL_do_handshake */
-#include "support/tls.h"
+#include "support/io/tls.h"
 
 #define EACH_CHANGE(X)                                                                             \
     X(NOTHING) /* no reload: the control */                                                        \

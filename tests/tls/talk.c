@@ -2,7 +2,7 @@
  * talk.c: bytes over TLS: both ways, of all sizes, at once, through what OpenSSL does in between.
  */
 /* matrix: policy workers */
-#include "support/tls.h"
+#include "support/io/tls.h"
 #include "support/times.h"
 
 static world w;

@@ -3,7 +3,7 @@
  * next.
  */
 /* matrix: policy workers */
-#include "support/tls.h"
+#include "support/io/tls.h"
 
 static world w;
 

@@ -1,5 +1,5 @@
 /*
- * asked.h: a part of support/asked.h: threads by their descriptions.
+ * asked.h: a part of support/report/asked.h: threads by their descriptions.
  */
 #ifndef WINDOWS_ASKED_H
 #define WINDOWS_ASKED_H

@@ -1,5 +1,5 @@
 /*
- * ends.h: a part of support/io.h: what differs of descriptors. Most ends are those of
+ * ends.h: a part of support/io/io.h: what differs of descriptors. Most ends are those of
  * connections; tests that want more of a pipe or a terminal are in tests/windows/skipped.
  */
 #ifndef WINDOWS_ENDS_H

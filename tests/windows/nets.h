@@ -1,5 +1,5 @@
 /*
- * nets.h: a part of support/nets.h: what differs of sockets. The system's handles have no list:
+ * nets.h: a part of support/io/nets.h: what differs of sockets. The system's handles have no list:
  * each number is asked for.
  */
 #ifndef WINDOWS_NETS_H

@@ -1,5 +1,5 @@
 /*
- * programs.h: a part of support/processes.h: what differs from system to system of programs that
+ * programs.h: a part of support/io/processes.h: what differs from system to system of programs that
  * are started, and a shell, which Windows has not: this program itself, started anew. It knows as
  * much as the tests' scripts want:
  *

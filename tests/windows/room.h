@@ -1,5 +1,5 @@
 /*
- * room.h: a part of support/io.h and support/streams.h: when there is no room for bytes.
+ * room.h: a part of support/io/io.h and support/io/streams.h: when there is no room for bytes.
  */
 #ifndef WINDOWS_ROOM_H
 #define WINDOWS_ROOM_H

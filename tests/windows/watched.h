@@ -6,7 +6,7 @@
 
 #include "platform/windows/pollset.h" /* before some of its names are others' */
 
-#include "support/io.h"
+#include "support/io/io.h"
 #include "support/times.h"
 
 /* A set with one end of a connection, whose first event was taken: there is room to write. */
