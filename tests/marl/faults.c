@@ -1,6 +1,6 @@
 /*
- * faults.c: what was seen to be wrong in marl, and must not be here. unit/ready/found_elsewhere.c goes
- * deeper into the first three, over the policies.
+ * faults.c: what was seen to be wrong in marl, and must not be here.
+ * unit/ready/found_elsewhere.c goes deeper into the first three, over the policies.
  */
 /* matrix: bound */
 #include "support/sync/bound.h"

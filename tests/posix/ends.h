@@ -1,6 +1,6 @@
 /*
- * ends.h: a part of support/io/io.h: what differs of descriptors where the system is Linux or another
- * Unix (windows/ends.h has the same for Windows).
+ * ends.h: a part of support/io/io.h: what differs of descriptors where the system is Linux
+ * or another Unix (windows/ends.h has the same for Windows).
  */
 #ifndef POSIX_ENDS_H
 #define POSIX_ENDS_H

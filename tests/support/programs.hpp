@@ -1,5 +1,6 @@
 /*
- * programs.hpp: for the tests in C++: programs that they start, by a script (support/io/processes.h).
+ * programs.hpp: for the tests in C++: programs that they start, by a script
+ * (support/io/processes.h).
  */
 #ifndef SUPPORT_PROGRAMS_HPP
 #define SUPPORT_PROGRAMS_HPP

@@ -11,7 +11,7 @@
 #define AT_MINSIGSTKSZ 51
 #endif
 
-/* GCOVR_EXCL_START: mostly the end of the process, counts and all; tests/fault/signal/overflow.c has it */
+/* GCOVR_EXCL_START: mostly the end of the process, counts and all (fault/signal/overflow.c) */
 void th_system_signal_again(int number, const siginfo_t *info) {
     /* A filter of calls may refuse the first one. */
     if (info == NULL ||

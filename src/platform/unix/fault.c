@@ -89,7 +89,7 @@ static bool tell_crash(int index, const siginfo_t *info) {
 
 /*
  * Puts `action` back in place of this handler, and lets the signal come again, now to that.
- * GCOVR_EXCL_START: mostly the end of the process, counts and all (tests/fault/signal/overflow.c shows it)
+ * GCOVR_EXCL_START: mostly the end of the process, counts and all (fault/signal/overflow.c)
  */
 static void give_back(int signal, const struct sigaction *action, const siginfo_t *info,
                       bool must) {
