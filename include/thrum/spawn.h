@@ -137,7 +137,8 @@ THRUM_API void thrum_shield_end(void);
  *   - global, fifo: all that is queued, wherever it came from: the caller goes to the end, like a
  *     post. On fifo it is seen there once the up to 8 short runs that its worker has taken are
  *     over.
- *   - without workers: all that is queued for the calling thread.
+ *   - without workers: all that the calling thread has queued, and up to 256 tasks that other
+ *     threads have posted.
  * Pinned tasks likewise let pass what their worker has, and take turns with one another. With
  * nothing to be let pass it returns at once. It does not wait for deadlines, nor for what other
  * workers run. Any thread may call it. Tasks suspend; a plain thread gives its time slice away. It

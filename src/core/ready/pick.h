@@ -130,7 +130,7 @@ static TH_ALWAYS_INLINE th_work *th_pick_of_one_fairly(th_worker *worker,
         (void)th_poll_help(worker);
         worker->polls = worker->polls || th_poller_is_open(&worker->poller);
     }
-    work = th_pinned_take_yielded(worker);
+    work = th_pinned_yield_due(worker) ? th_pinned_take_yielded(worker) : NULL;
     return work ? work : take(worker);
 }
 

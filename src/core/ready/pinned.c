@@ -22,14 +22,28 @@ th_work *th_pinned_take_some(th_worker *worker) {
     if (work) {
         worker->sharded.lifo_runs = 0;
         worker->picks.pinned_runs++;
+        worker->picks.pinned_taken++;
         th_count(&worker->counters.xruns_pinned, 1);
     }
     return work;
 }
 
+static void mark(th_worker *worker) {
+    worker->picks.pinned_end = worker->picks.pinned_taken + (unsigned)worker->pinned.count;
+}
+
+void th_pinned_yield(th_worker *worker, th_work *work) {
+    th_pinned_collect(worker);
+    if (!worker->pinned_yields.first) {
+        mark(worker); /* those behind it are marked when they come first, which is later */
+    }
+    th_chain_append(&worker->pinned_yields, work);
+}
+
 th_work *th_pinned_take_yielded(th_worker *worker) {
     th_work *work = th_chain_take(&worker->pinned_yields);
     if (work) {
+        mark(worker);
         th_count(&worker->counters.xruns_pinned, 1);
     }
     return work;

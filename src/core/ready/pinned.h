@@ -15,7 +15,17 @@ static inline th_work *th_pinned_take(th_worker *worker) {
     bool any = worker->pinned.first || !th_inject_is_empty(&worker->inbox);
     return th_unlikely(any) ? th_pinned_take_some(worker) : NULL;
 }
-/* The oldest pinned fiber that yielded: it comes behind everything else. */
+
+/* A fiber yields that only the owner may run: behind the pinned work that is there by now. */
+void th_pinned_yield(th_worker *worker, th_work *work);
+
+/* Whether what was there when the oldest pinned fiber yielded has been taken. The owner only. */
+static inline bool th_pinned_yield_due(const th_worker *worker) {
+    return worker->pinned_yields.first &&
+           (int)(worker->picks.pinned_taken - worker->picks.pinned_end) >= 0;
+}
+
+/* The oldest pinned fiber that yielded, due or not, or NULL. The owner only. */
 th_work *th_pinned_take_yielded(th_worker *worker);
 
 #endif

@@ -261,7 +261,7 @@ static th_work *pick_yielded(th_worker *worker) {
     uint64_t oldest = th_batch_head(&worker->yields_batch, &worker->yields);
     bool mine = oldest != th_ring_tail(&worker->yields) &&
                 worker->sharded.yield_marks[oldest % TH_YIELD_MARKS] <= head;
-    bool pinned = worker->pinned_yields.first && worker->sharded.yields_end <= head;
+    bool pinned = th_pinned_yield_due(worker) && worker->sharded.yields_end <= head;
     if (th_likely(!mine && !pinned)) {
         return NULL;
     }

@@ -20,12 +20,12 @@ static TH_NO_TSAN void submit_pinned(thrum_sched *sched, th_work *work) {
  * worker.
  */
 static void submit_pinned_here(th_worker *worker, th_work *work, unsigned hint) {
-    th_pinned_collect(worker);
     worker->picks.quick = NULL; /* the work comes before the batch */
     if (hint == THRUM_HINT_YIELD) {
         th_yields_mark(worker);
-        th_chain_append(&worker->pinned_yields, work);
+        th_pinned_yield(worker, work);
     } else {
+        th_pinned_collect(worker);
         th_chain_append(&worker->pinned, work);
     }
     th_bound_posted(worker);

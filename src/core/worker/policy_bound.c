@@ -11,6 +11,9 @@
 /* Picks between looks at the deadlines, after which what is loose comes first. */
 #define PICKS_PER_LOOK TH_LIMIT(16u, 2u)
 
+/* Loose work in a row that comes before a fiber that yielded. */
+#define LOOSE_STREAK TH_LIMIT(256u, 2u)
+
 static inline bool has_workers(const thrum_sched *sched) {
     return sched->workers_count != 0;
 }
@@ -21,7 +24,11 @@ static TH_NO_TSAN void submit(th_worker *worker, th_work *work, unsigned hint) {
         worker->posting = (th_chain){work, work, 1}; /* not on the task's stack (base/annotate.h) */
         sched->policy->submit_external(sched, &worker->posting);
     } else {
-        th_chain_append(hint == THRUM_HINT_YIELD ? &worker->pinned_yields : &worker->pinned, work);
+        if (hint == THRUM_HINT_YIELD) {
+            th_pinned_yield(worker, work);
+        } else {
+            th_chain_append(&worker->pinned, work);
+        }
         th_bound_posted(worker);
     }
 }
@@ -74,6 +81,16 @@ static th_work *pick_fairly(th_worker *worker) {
     if (work || (worker->picks.until_inject == 1 && !worker->picks.fair_last)) {
         return work; /* an interval of 1: every other pick, or ready work would starve */
     }
+    if (!th_pinned_yield_due(worker)) {
+        return NULL;
+    }
+    if (!has_workers(worker->sched) && worker->sharded.inject_streak < LOOSE_STREAK &&
+        (work = take_loose(worker))) {
+        worker->sharded.inject_streak++;
+        worker->picks.until_inject = 1; /* the next one or the fiber follows at once */
+        return work;
+    }
+    worker->sharded.inject_streak = 0;
     return th_pinned_take_yielded(worker);
 }
 

@@ -1,6 +1,7 @@
 /*
  * yield_returns.c: a yield returns, and what else would starve comes, while others keep each other
- * ready for ever: the row of them ends only when the test has what it waits for.
+ * ready for ever: the row of them ends only when the test has what it waits for. And it returns no
+ * earlier: all that was queued has run.
  */
 /* matrix: policy workers */
 #include "support/io/files.h"
@@ -251,5 +252,65 @@ TEST(a_task_that_waited_for_a_stack_begins_beside_a_task_that_posts_itself) {
         rig_wait_done(&w->r);
         crew_join(&c);
         end(w, where);
+    }
+}
+
+/* ---- what a yield lets pass ---- */
+
+enum { OWN = 300, LOOSE = 200 };
+
+static int counts(void *arg) {
+    atomic_fetch_add((atomic_int *)arg, 1);
+    return 0;
+}
+
+static void *starts_from_outside(void *arg) {
+    const crew_seat *seat = arg;
+    row *w = seat->arg;
+    const thrum_attr attr = rig_attr(&w->r);
+    for (int i = 0; i < LOOSE; i++) {
+        CHECK_EQ(thrum_go_with(&attr, counts, &w->count), 0);
+    }
+    return NULL;
+}
+
+static place here;
+
+static int lets_all_pass(void *arg) {
+    row *w = arg;
+    const thrum_attr attr = attr_of(w, here);
+    for (int round = 1; round <= 3; round++) {
+        crew c;
+        crew_start(&c, here == NO_WORKERS ? 1 : 0, starts_from_outside, w);
+        for (int i = 0; i < OWN; i++) {
+            CHECK_EQ(thrum_go_with(&attr, counts, &w->count), 0);
+        }
+        crew_join(&c);
+        thrum_yield();
+        CHECK_EQ(atomic_load(&w->count), round * (here == NO_WORKERS ? OWN + LOOSE : OWN));
+    }
+    return 0;
+}
+
+TEST(a_yield_lets_pass_all_that_is_tied_to_its_thread) {
+    /*
+     * However much is queued, and however often the policy looks at what would starve: in a task,
+     * and in the bound thread's root. Without workers, that is what other threads start, too.
+     */
+    row *w = &a_row;
+    static const unsigned intervals[] = {0, 1, 10};
+    for (size_t i = 0; i < sizeof intervals / sizeof intervals[0]; i++) {
+        for (here = ONE_WORKER; here < PLACES; here++) {
+            begin(w, here, intervals[i]);
+            const thrum_attr attr = attr_of(w, here);
+            thrum_handle *handle;
+            CHECK_EQ(thrum_spawn_with(&handle, &attr, lets_all_pass, w), 0);
+            CHECK_EQ(thrum_join(handle, NULL), 0);
+            if (is_bound(here)) {
+                atomic_store(&w->count, 0);
+                CHECK_EQ(lets_all_pass(w), 0);
+            }
+            end(w, here);
+        }
     }
 }
