@@ -10,8 +10,6 @@
 /* Where a clock stands still, as a test's may: some hundreds of looks take the whole time. */
 #define LOOKS_MAX TH_LIMIT(4000u, 4u)
 
-static unsigned xcpus; /* how many processors there were when it was asked first; 0: not yet */
-
 void th_idle_spin_look(const uint32_t *xlength) {
     const int64_t until = th_os_now() + TH_IDLE_SPIN_NS;
     /* relaxed: a hint; the lock, which is taken next, orders the rest */
@@ -22,13 +20,5 @@ void th_idle_spin_look(const uint32_t *xlength) {
 
 bool th_idle_spin_is_alone(void) {
     th_os_cpuset mine;
-    if (!th_os_cpuset_granted(&mine) && th_affinity_count(&mine) == 1) {
-        return true;
-    }
-    unsigned cpus = th_load_relaxed(&xcpus); /* relaxed: whoever asks gets the same answer */
-    if (!cpus) {
-        cpus = th_os_cpus();
-        th_store_relaxed(&xcpus, cpus); /* relaxed: as above */
-    }
-    return cpus == 1;
+    return !th_os_cpuset_granted(&mine) && th_affinity_count(&mine) == 1;
 }

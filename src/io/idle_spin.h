@@ -45,10 +45,7 @@ static inline bool th_idle_spin_begin(th_idle_spin *spin, bool never) {
 /* Without the lock: looks whether there is anything, for as long as that may take. */
 void th_idle_spin_look(const uint32_t *xlength);
 
-/*
- * Whether the calling thread has one processor, or the process no more than one's time. On a thread
- * of a pool: it asks the system, which takes more stack than a fiber may have.
- */
+/* Whether the calling thread has one processor. */
 bool th_idle_spin_is_alone(void);
 
 static inline void th_idle_spin_end(th_idle_spin *spin, bool found) {

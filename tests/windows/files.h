@@ -1,6 +1,6 @@
 /*
- * files.h: a part of support/io/files.h: what the C library lacks of files, and what differs
- * of them. A test's descriptors are handles, as the library has them, and not the C library's numbers.
+ * files.h: a part of support/io/files.h: what the C library lacks of files, and what differs of
+ * them. A test's descriptors are handles, as the library has them, and not the C library's numbers.
  */
 #ifndef WINDOWS_FILES_H
 #define WINDOWS_FILES_H

@@ -3,6 +3,9 @@
  */
 /* matrix: policy workers */
 #include "support/support.h"
+#include "support/times.h"
+
+#include <thrum/file.h>
 
 #include "platform/faults.h"
 
@@ -261,4 +264,35 @@ TEST(after_a_stop_without_threads_one_can_bind) {
         rig_stop(&other);
         rig_stop(&r);
     }
+}
+
+#if defined(__GLIBC__)
+static int calls_and_reads(void *arg) {
+    static char text[64];
+    int result = 0;
+    (void)arg;
+    CHECK_EQ(thrum_blocking(answer, NULL, &result), 0);
+    CHECK_EQ(result, 42);
+    CHECK(thrum_file_load("/proc/self/cmdline", text, sizeof text, far_off()) != 0);
+    return 0;
+}
+#endif
+
+TEST(threads_of_pools_do_with_little_stack) {
+    /* A program may have set that for all its threads; what its calls need beside is its own. */
+#if defined(__GLIBC__)
+    if (UNDER_ASAN || UNDER_TSAN) {
+        CHECK_SKIP("the sanitizer takes more");
+    }
+    rig r;
+    rig_begin(&r, 1); /* workers have a stack of their own size in any case */
+    pthread_attr_t attr;
+    CHECK_EQ(pthread_attr_init(&attr), 0);
+    CHECK_EQ(pthread_attr_setstacksize(&attr, (size_t)32 << 10), 0);
+    CHECK_EQ(pthread_setattr_default_np(&attr), 0);
+    CHECK_EQ(rig_run(&r, calls_and_reads, NULL), 0);
+    rig_stop(&r);
+#else
+    CHECK_SKIP("only glibc has such a call");
+#endif
 }
