@@ -278,6 +278,14 @@ typedef struct thrum_config {
 THRUM_API void thrum_config_init(thrum_config *config);
 
 /*
+ * Returns how many processors the system grants: those in the calling thread's affinity mask, but
+ * at most the least CPU quota of the process's cgroups, rounded up; at least 1. A scheduler that
+ * this thread starts with THRUM_WORKERS_AUTO, and without `cpus`, has so many workers, up to
+ * THRUM_WORKERS_MAX. Any thread may call it. It never suspends and cannot fail.
+ */
+THRUM_API unsigned thrum_cpus_granted(void);
+
+/*
  * Tells whether a start takes the config (NULL: yes): 0, and "" in `text`, or -EINVAL, and a line
  * that names the first field that is out of its range and says what it may be. The line is cut to
  * `size` bytes, with the zero at its end; `text` may be NULL if `size` is 0. What the system

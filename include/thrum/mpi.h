@@ -99,11 +99,13 @@ THRUM_API int thrum_mpi_stop(void);
 THRUM_API int thrum_mpi_call(int (*fn)(void *arg), void *arg);
 
 /*
- * Returns how many workers each rank should have, so that the ranks of a machine together have one
- * for each of its processors: the processors that this process may use, divided by the number of
- * ranks here that may use the very same ones; at least 1. It is a collective call of all ranks of
- * MPI_COMM_WORLD. The thread that initialized MPI may call it, before thrum_mpi_start. It never
- * suspends, but blocks the thread. It cannot fail: where MPI or the system does not say, it is 1,
+ * Returns how many workers each rank should have, so that the ranks of a machine together have no
+ * more than it has processors. Each processor in the calling thread's affinity mask counts as one
+ * divided by the number of ranks here that have it in theirs. If a CPU quota grants fewer
+ * processors than the mask has (thrum_cpus_granted), the sum is reduced in the same proportion. It
+ * is rounded down, and at least 1. It is a collective call of all ranks of MPI_COMM_WORLD. The
+ * thread that initialized MPI may call it, before thrum_mpi_start. It never suspends, but blocks
+ * the thread. It cannot fail: if MPI, or the system of any rank, gives no answer, the result is 1,
  * and so it is before MPI_Init and after MPI_Finalize.
  */
 THRUM_API unsigned thrum_mpi_workers(void);

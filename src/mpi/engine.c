@@ -5,9 +5,9 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- MPI_Finalize ---- */
 
@@ -184,53 +184,44 @@ int thrum_mpi_metrics_read(thrum_mpi_metrics *out) {
 
 /* ---- workers beside ranks ---- */
 
-/* The processors that this process may use: how many, and which, as a hash. 0: not known. */
-static unsigned processors(uint64_t *which) {
-    static const char key[] = "Cpus_allowed:";
-    char line[4096];
+#define WHOLE ((uint64_t)1 << 32) /* one processor: shares are parts of it */
+
+/* This rank's part of the processors that it may use; 0: MPI, or the system of a rank, refuses. */
+static uint64_t share_of(MPI_Comm machine) {
+    cpu_set_t mine[THRUM_CPUS_MAX / CPU_SETSIZE];
+    uint16_t ranks[THRUM_CPUS_MAX + 1]; /* of each processor; the last: those that do not know */
+    const bool is_known = sched_getaffinity(0, sizeof mine, mine) == 0;
+    uint64_t share = 0;
     unsigned count = 0;
-    FILE *status = fopen("/proc/self/status", "r");
-    *which = 14695981039346656037u;
-    while (status && fgets(line, sizeof line, status)) {
-        if (strncmp(line, key, sizeof key - 1) == 0) {
-            for (const char *at = line + sizeof key - 1; *at; at++) {
-                const char digit[2] = {*at, '\0'};
-                *which = (*which ^ (unsigned char)*at) * 1099511628211u;
-                count += (unsigned)__builtin_popcount((unsigned)strtoul(digit, NULL, 16));
-            }
+    for (unsigned i = 0; i < THRUM_CPUS_MAX; i++) {
+        ranks[i] = is_known && CPU_ISSET_S(i, sizeof mine, mine);
+    }
+    ranks[THRUM_CPUS_MAX] = !is_known;
+    if (MPI_Allreduce(MPI_IN_PLACE, ranks, THRUM_CPUS_MAX + 1, MPI_UINT16_T, MPI_SUM, machine) !=
+            MPI_SUCCESS ||
+        ranks[THRUM_CPUS_MAX]) {
+        return 0;
+    }
+    for (unsigned i = 0; i < THRUM_CPUS_MAX; i++) {
+        if (CPU_ISSET_S(i, sizeof mine, mine)) {
+            share += (WHOLE + ranks[i] - 1) / ranks[i]; /* n parts are at least the whole */
+            count++;
         }
     }
-    if (status) {
-        (void)fclose(status);
-    }
-    return count;
-}
-
-/* The ranks of this machine tell in turn what they may use. 0: one could not, or not be heard. */
-static unsigned sharers(MPI_Comm machine, uint64_t mine) {
-    int size = 0;
-    unsigned same = 0;
-    bool is_known = true;
-    (void)MPI_Comm_size(machine, &size);
-    for (int i = 0; i < size; i++) {
-        uint64_t theirs = mine;
-        is_known = MPI_Bcast(&theirs, 1, MPI_UINT64_T, i, machine) == MPI_SUCCESS && is_known;
-        same += theirs == mine;
-    }
-    return is_known ? same : 0;
+    /* A quota is taken as one of each processor: ranks that share processors share it as well. */
+    const unsigned granted = thrum_cpus_granted();
+    return granted < count ? share * granted / count : share;
 }
 
 unsigned thrum_mpi_workers(void) {
     const int before = errno;
-    uint64_t which;
-    const unsigned count = processors(&which);
-    unsigned same = 0;
+    uint64_t share = 0;
     MPI_Comm machine;
     if (is_there() && MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL,
                                           &machine) == MPI_SUCCESS) {
-        same = sharers(machine, which);
+        share = share_of(machine);
         (void)MPI_Comm_free(&machine);
     }
     errno = before;
-    return count <= same || same == 0 ? 1 : count / same;
+    return share < WHOLE ? 1 : (unsigned)(share / WHOLE);
 }

@@ -18,7 +18,8 @@ set(bad_size full)
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT THRUM_SANITIZE)
   set(quick openmpi,messages,2,multiple mpich,messages,2,multiple openmpi,waits,1,serialized openmpi,waits,2,funneled
     mpich,waits,2,multiple openmpi,told,2,multiple mpich,told,2,multiple openmpi,races,2,multiple mpich,races,2,multiple
-    openmpi,ends,2,funneled mpich,ends,1,serialized openmpi,lasting,1,funneled mpich,lasting,1,multiple openmpi,messages,2,multiple,tcp openmpi,messages,2,multiple,user)
+    openmpi,ends,2,funneled mpich,ends,1,serialized openmpi,lasting,1,funneled mpich,lasting,1,multiple
+    openmpi,workers,2,multiple mpich,workers,2,multiple openmpi,messages,2,multiple,tcp openmpi,messages,2,multiple,user)
   set(bad_size quick)
 endif()
 if(THRUM_COVERAGE)

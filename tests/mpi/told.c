@@ -12,7 +12,7 @@ static MPI_Request marked;
 static atomic_bool tells;       /* marked has failed */
 static atomic_bool refuses_all; /* MPI_Testsome says so at once, of no request */
 static atomic_bool begins_fail; /* sends, probes and collectives are refused */
-enum { NOTHING, A_LEVEL, A_THREAD, A_KEYVAL, AN_ATTRIBUTE, A_SPLIT, A_BROADCAST };
+enum { NOTHING, A_LEVEL, A_THREAD, A_KEYVAL, AN_ATTRIBUTE, A_SPLIT, A_SUM };
 static atomic_int refuses;       /* what of a start, or of the workers beside ranks */
 static atomic_int marked_failed; /* how often it was told */
 
@@ -427,9 +427,10 @@ int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Com
                                             : PMPI_Comm_split_type(comm, type, key, info, part);
 }
 
-int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
-    const int code = PMPI_Bcast(buffer, count, type, root, comm);
-    return atomic_load(&refuses) == A_BROADCAST ? DEAD : code;
+int MPI_Allreduce(const void *from, void *to, int count, MPI_Datatype type, MPI_Op op,
+                  MPI_Comm comm) {
+    const int code = PMPI_Allreduce(from, to, count, type, op, comm);
+    return atomic_load(&refuses) == A_SUM ? DEAD : code;
 }
 
 static unsigned workers_refused(int what) {
@@ -443,5 +444,5 @@ TEST(workers_where_mpi_does_not_say) {
     /* One, not all processors: other ranks may have them, too. */
     ranks_init(&w);
     CHECK_EQ(workers_refused(A_SPLIT), 1);
-    CHECK_EQ(workers_refused(A_BROADCAST), 1);
+    CHECK_EQ(workers_refused(A_SUM), 1);
 }

@@ -267,6 +267,10 @@ void thrum_config_init(thrum_config *config) {
 
 /* ---- the settled config that a scheduler uses ---- */
 
+unsigned thrum_cpus_granted(void) {
+    return th_os_cpus();
+}
+
 /* The number of CPUs that the workers may use. */
 static unsigned cpus_of(const thrum_config *c) {
     th_os_cpuset set;

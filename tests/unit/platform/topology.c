@@ -230,6 +230,7 @@ TEST(long_paths_do_no_harm) {
 
 TEST(this_machine_has_a_count) {
     /* It reads the real /proc and /sys. */
+    CHECK_EQ(thrum_cpus_granted(), th_os_cpus());
     CHECK(th_os_cpus() >= 1);
     CHECK(th_os_cpus() <= (unsigned)sysconf(_SC_NPROCESSORS_CONF));
 }
