@@ -68,8 +68,9 @@ THRUM_BEGIN_DECLS
  * MPI's own (MPI_Is_thread_main), and the caller a task of the scheduler on a worker, where calls
  * are made from then on, or a bound thread of the scheduler's, which makes them whenever it waits
  * for something. It never suspends. Errors: -EINVAL without a scheduler; -EALREADY when it has been
- * started; -EPERM when MPI is not initialized, is finalized, has granted less than FUNNELED, or at
- * FUNNELED for a caller elsewhere; -ENOMEM, also when MPI refuses an attribute of MPI_COMM_SELF; at
+ * started; -EPERM when MPI is not initialized by MPI_Init or MPI_Init_thread (MPI_Session_init of
+ * MPI 4 alone does not count), is finalized, has granted less than FUNNELED, or at FUNNELED for a
+ * caller elsewhere; -ENOMEM, also when MPI refuses an attribute of MPI_COMM_SELF; at
  * FUNNELED -EAGAIN when all keys are taken (thrum_key_create).
  */
 THRUM_API THRUM_NODISCARD int thrum_mpi_start(thrum_sched *sched);

@@ -94,6 +94,13 @@ TEST(uninitialized) {
     CHECK_EQ(thrum_mpi_workers(), 1);
     CHECK_EQ(thrum_mpi_start(w.r.sched), -EPERM);
     CHECK_EQ(thrum_mpi_stop(), -ESRCH);
+#if MPI_VERSION >= 4 /* a session does not count */
+    MPI_Session session;
+    CHECK_EQ(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session), MPI_SUCCESS);
+    CHECK_EQ(thrum_mpi_workers(), 1);
+    CHECK_EQ(thrum_mpi_start(w.r.sched), -EPERM);
+    CHECK_EQ(MPI_Session_finalize(&session), MPI_SUCCESS);
+#endif
     rig_stop(&w.r);
     printf("before MPI_Init\n");
 }
