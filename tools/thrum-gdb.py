@@ -29,7 +29,7 @@ STACK_MIN = 16384
 WAIT_PARKED, WAIT_OVER = 1, 6 | 8  # core/state/waiter_state.h
 NOTE_COUNT = 2
 SLEEP_PARKED = 1  # core/state/parkword.h
-CANCEL_NESTED = 2  # core/state/handle.h
+BODY_OTHER = 1  # core/state/fiber_state.h
 SHOWN_SHIFT = 56  # core/state/thread.h
 CHAN_CLOSED = 4  # sync/chan.h
 
@@ -705,13 +705,8 @@ def outermost(calls):
 
 
 def function_of(fiber, threads, root):
-    handle = fiber["inherited"]["handle"]
-    if int(handle) and not int(handle["xcancelled"]) & CANCEL_NESTED:
-        if int(handle["xfiber"]) == int(fiber):
-            return function_at(handle["fn"])
-    if int(fiber["traced_fn"]) and int(fiber["traced_run"]) == int(fiber["run_id"]):
-        return function_at(fiber["traced_fn"])
-    return outermost(calls_of(fiber, threads, root))
+    body = int(fiber["body"])
+    return function_at(body) if body > BODY_OTHER else outermost(calls_of(fiber, threads, root))
 
 
 def find_fiber(arg):

@@ -14,7 +14,7 @@
 #include "platform/platform.h"
 
 #define LOOKS 5u               /* looks of a burst */
-#define LOOK_NS 200000         /* between two of them: meanwhile functions are noted */
+#define LOOK_NS 200000         /* between two of them */
 #define REST_NS 70000000       /* the shortest rest */
 #define REST_MORE_NS 50000000u /* and as much more at random: no task is met at a fixed time */
 #define WAITS_MAX 16u          /* of the longest waits */
@@ -51,31 +51,21 @@ void th_live_leave(void) {
 static void finish(thrum_sched *first) {
     for (thrum_sched *sched = first; sched; sched = sched->next_observed) {
         if (sched->samples) {
-            th_samples_end(sched->samples);
             th_samples_clear(sched->samples);
         }
     }
     live.on = false;
 }
 
-/* The first step of a burst only has functions noted; the last one is its last look. */
 static void step(thrum_sched *first, int64_t now) {
     for (thrum_sched *sched = first; sched; sched = sched->next_observed) {
         th_tick_marks_note_all(sched, now);
-        if (!sched->samples) {
-            continue;
-        }
-        if (!live.looks) {
-            th_samples_begin(sched->samples, now);
-            continue;
-        }
-        th_samples_look(sched->samples);
-        if (live.looks == LOOKS) {
-            th_samples_rest(sched->samples, now);
+        if (sched->samples) {
+            th_samples_look(sched->samples);
         }
     }
-    const bool over = live.looks == LOOKS;
-    live.looks = over ? 0 : live.looks + 1;
+    const bool over = ++live.looks == LOOKS;
+    live.looks = over ? 0 : live.looks;
     live.next =
         now + (over ? REST_NS + (int64_t)th_random_below(&live.random, REST_MORE_NS) : LOOK_NS);
 }

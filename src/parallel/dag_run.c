@@ -100,7 +100,7 @@ static bool end_strand(th_dag_run *run) {
 void th_dag_strand(th_call *call) {
     th_dag_place *place = th_container(call, th_dag_place, call);
     th_dag_run *run = place->run;
-    th_delegated_begin(&run->inherited);
+    th_delegated_begin(&run->inherited, TH_BODY_OTHER);
     run_strand(place);
     th_run_undo();
     th_delegated_end();

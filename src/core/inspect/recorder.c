@@ -215,9 +215,9 @@ static TH_NO_TSAN void tell_fiber(th_plain *out) {
         th_plain_put(out, " ");
         th_plain_quoted(out, fiber->name);
     }
-    if (fiber->traced_run == fiber->run_id && fiber->traced_fn) {
+    if (th_fiber_function(fiber)) {
         th_trace_page page = {.modules = modules, .modules_count = modules_count};
-        th_plain_put(out, " (%s)", th_trace_page_function(&page, fiber->traced_fn, text));
+        th_plain_put(out, " (%s)", th_trace_page_function(&page, th_fiber_function(fiber), text));
     }
 }
 

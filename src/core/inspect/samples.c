@@ -4,19 +4,13 @@
 #include "core/inspect/samples.h"
 
 #include <inttypes.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "base/annotate.h"
-#include "core/state/handle.h"
 #include "core/state/parkword.h"
 
-/* A worker that begins more tasks in a second has them note their functions in bursts only. */
-#define RATE_MAX 1000000
-
 th_samples *th_samples_make(thrum_sched *sched) {
-    th_samples *samples =
-        th_sched_alloc(sched, sizeof(th_samples) + sched->workers_count * sizeof samples->began[0]);
+    th_samples *samples = th_sched_alloc(sched, sizeof *samples);
     if (samples) {
         samples->sched = sched;
     }
@@ -33,71 +27,6 @@ void th_samples_clear(th_samples *samples) {
     thrum_sched *sched = samples->sched;
     memset(samples, 0, sizeof *samples);
     samples->sched = sched;
-}
-
-/* ---- noting functions ---- */
-
-static void flag(th_worker *worker, bool on) {
-    if (on) {
-        /* relaxed: a run that does not see it yet is told without its function */
-        th_or_relaxed(&worker->xextra, TH_EXTRA_SAMPLES);
-    } else {
-        th_and_relaxed(&worker->xextra, ~TH_EXTRA_SAMPLES); /* relaxed: likewise */
-    }
-}
-
-static void flag_bound(thrum_sched *sched, bool on) {
-    th_lock_acquire(&sched->bound_lock);
-    for (th_worker *w = sched->bound; w; w = w->bound_next) {
-        flag(w, on);
-    }
-    th_lock_release(&sched->bound_lock);
-}
-
-void th_samples_begin(th_samples *samples, int64_t now) {
-    thrum_sched *sched = samples->sched;
-    for (unsigned i = 0; i < th_workers_end(sched); i++) {
-        if (!samples->rated_at) { /* the first burst: what came before it says nothing */
-            /* relaxed: a counter to look at */
-            samples->began[i] = th_load_relaxed(&sched->workers[i].counters.xtasks_started);
-        }
-        flag(&sched->workers[i], true);
-    }
-    samples->rated_at = samples->rated_at ? samples->rated_at : now;
-    flag_bound(sched, true);
-}
-
-/* A record of a bound thread serves the next one: the flag may not stay behind in it. */
-void th_samples_end(th_samples *samples) {
-    thrum_sched *sched = samples->sched;
-    for (unsigned i = 0; i < th_workers_end(sched); i++) {
-        flag(&sched->workers[i], false);
-    }
-    th_lock_acquire(&sched->bound_lock);
-    for (unsigned i = sched->workers_count; i < sched->bound_end; i++) {
-        th_worker *worker = th_worker_at(sched, (int32_t)i);
-        if (worker) {
-            flag(worker, false);
-        }
-    }
-    th_lock_release(&sched->bound_lock);
-}
-
-void th_samples_rest(th_samples *samples, int64_t now) {
-    thrum_sched *sched = samples->sched;
-    const int64_t span = now - samples->rated_at;
-    for (unsigned i = 0; i < th_workers_end(sched); i++) {
-        th_worker *worker = &sched->workers[i];
-        /* relaxed: a counter to look at */
-        const uint64_t began = th_load_relaxed(&worker->counters.xtasks_started);
-        const uint64_t most = (uint64_t)span / (1000000000 / RATE_MAX);
-        if (began - samples->began[i] > most) {
-            flag(worker, false);
-        }
-        samples->began[i] = began;
-    }
-    flag_bound(sched, false);
-    samples->rated_at = now;
 }
 
 /* ---- looking ---- */
@@ -120,20 +49,6 @@ static void count(th_samples *samples, uintptr_t fn, const char *name) {
 }
 
 /*
- * The function of a run that began before functions were noted, if it is a spawned task's: the
- * handle names it. The handle may be gone by now, and be another's, as the run may be.
- */
-static TH_NO_TSAN uintptr_t function_by_handle(const th_fiber *fiber) {
-    const thrum_handle *handle = *(thrum_handle *const volatile *)&fiber->inherited.handle;
-    uintptr_t fn = 0;
-    if (handle) {
-        const uintptr_t *at = (const uintptr_t *)((uintptr_t)handle + offsetof(thrum_handle, fn));
-        (void)th_slab_peek(fiber->sched->spawn_slab, at, &fn);
-    }
-    return fn;
-}
-
-/*
  * What runs on the worker; false: no body of a task. Stacks stay mapped as long as the scheduler
  * lives, so this may read of a fiber that goes on; a sample that mixes two runs is one wrong
  * sample. Not shown to the thread sanitizer, like all that is read of one (snapshot.c).
@@ -145,7 +60,7 @@ static TH_NO_TSAN bool see(const th_worker *worker, uintptr_t *fn, char name[]) 
         return false;
     }
     size_t i = 0;
-    *fn = fiber->traced_run == fiber->run_id ? fiber->traced_fn : function_by_handle(fiber);
+    *fn = th_fiber_function(fiber);
     for (; !*fn && i < THRUM_NAME_MAX && fiber->name[i]; i++) {
         th_tsan_unseen();
         name[i] = fiber->name[i];

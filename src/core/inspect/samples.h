@@ -14,11 +14,11 @@
 
 #define TH_SAMPLED_MAX TH_LIMIT(64u, 4u)
 
-/* What tasks of one function, or of one name where the function is not known, were found at. */
+/* What tasks of one function, or nodes of graphs of one name, were found at. */
 typedef struct th_sampled {
-    uintptr_t fn; /* 0: not known */
+    uintptr_t fn; /* 0: nodes of graphs */
     uint64_t samples;
-    char name[THRUM_NAME_MAX + 1]; /* where the function is not known; may be empty */
+    char name[THRUM_NAME_MAX + 1]; /* without a function; may be empty */
     char text[TH_CALL_TEXT];       /* the function's name; empty: it was not asked for yet */
 } th_sampled;
 
@@ -30,8 +30,6 @@ typedef struct th_samples {
     uint64_t others;  /* it was in a task that the table had no room for */
     unsigned count;
     th_sampled table[TH_SAMPLED_MAX];
-    int64_t rated_at; /* the time of the last rating */
-    uint64_t began[]; /* the tasks that each worker had begun by then */
 } th_samples;
 
 /* Memory for a scheduler, from its allocator; NULL: there is none. */
@@ -40,15 +38,6 @@ void th_samples_free(th_samples *samples);
 
 /* Forgets all samples. */
 void th_samples_clear(th_samples *samples);
-
-/*
- * Has each run note its function from now on (TH_EXTRA_SAMPLES): a few nanoseconds a run. `rest`:
- * only workers whose runs are long go on with that; what they began meanwhile is known later. `end`
- * ends it for all.
- */
-void th_samples_begin(th_samples *samples, int64_t now);
-void th_samples_rest(th_samples *samples, int64_t now);
-void th_samples_end(th_samples *samples);
 
 /* One look at all workers and bound threads. Takes the lock of bound threads for a moment. */
 void th_samples_look(th_samples *samples);

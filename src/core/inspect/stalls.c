@@ -77,7 +77,7 @@ static TH_NO_TSAN bool see(th_stall *stall) {
         return false;
     }
     stall->id = fiber->run_id;
-    stall->fn = fiber->traced_run == fiber->run_id ? fiber->traced_fn : 0;
+    stall->fn = th_fiber_function(fiber);
     stall->stack = (th_backtrace_stack){(uintptr_t)fiber->stack.bottom, (uintptr_t)fiber};
     stall->stack_class = fiber->stack.class_index;
     size_t i = 0;

@@ -34,13 +34,16 @@ typedef struct th_inherited {
     uint32_t shields;     /* the number of shields against cancels that are in force */
 } th_inherited;
 
+/* A body without a function to tell: a bound thread's own code, a strand of a graph. */
+#define TH_BODY_OTHER ((uintptr_t)1)
+
 typedef struct th_fiber {
     /* A yield needs these fields only: one cache line, since many fibers share a small cache. */
     th_work work;       /* kind TH_WORK_FIBER; worker: where it must run, or -1 */
     th_context context; /* valid while it is switched away */
     th_worker *worker;  /* the worker that runs it: written at each switch to it; read by itself,
                            and by snapshots (snapshot.c), like the next field */
-    bool body;          /* a task's body is on it */
+    uintptr_t body;     /* the function of the task whose body is on it, or TH_BODY_OTHER; or 0 */
     bool canary;        /* constant: its stack has no other guard */
     bool single;        /* constant: runs one task and is then freed (another stack size; tsan) */
     bool ran;           /* a body ran on it since its stack was last trimmed */
@@ -70,7 +73,7 @@ typedef struct th_fiber {
     thrum_task *task; /* the intrusive task whose body runs, or NULL */
     th_key_values key_values;
     char name[THRUM_NAME_MAX + 1];
-    uintptr_t traced_fn; /* the function of the run traced_run, if it was kept (trace_notes.h) */
+    uintptr_t traced_fn; /* the function of the run traced_run (trace_notes.h) */
     uint64_t traced_run;
 
     /* For the sanitizers and valgrind (base/annotate.h). */
@@ -78,6 +81,13 @@ typedef struct th_fiber {
     void *asan_fake;
     unsigned valgrind;
 } th_fiber;
+
+/* The function of the task that the fiber runs; 0: it runs none, or one without. */
+static TH_INLINE_NO_TSAN uintptr_t th_fiber_function(const th_fiber *fiber) {
+    /* relaxed: inspectors read it as of some moment */
+    const uintptr_t fn = th_load_relaxed(&fiber->body);
+    return fn == TH_BODY_OTHER ? 0 : fn;
+}
 
 static inline th_fiber *th_fiber_of(th_work *work) {
     return th_container(work, th_fiber, work);

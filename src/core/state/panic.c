@@ -9,7 +9,6 @@
 
 #include "base/atomic.h"
 #include "base/text.h"
-#include "core/state/handle.h"
 #include "core/state/worker.h"
 #include "platform/platform.h"
 
@@ -29,22 +28,10 @@ void th_panic(thrum_sched *sched, const char *line) {
     th_os_abort();
 }
 
-/* The function of the task that the fiber runs, as far as it is known: of a spawned one always. */
-static uintptr_t function_of(const th_fiber *fiber) {
-    const thrum_handle *handle = fiber->inherited.handle;
-    /* relaxed: constant, but for the bit of a cancel */
-    while (handle && (th_load_relaxed(&handle->xcancelled) & TH_CANCEL_NESTED)) {
-        handle = th_part_of(handle)->outer;
-    }
-    return handle && fiber->delegated == TH_DELEGATED_NONE ? (uintptr_t)handle->fn
-           : fiber->traced_run == fiber->run_id            ? fiber->traced_fn
-                                                           : 0;
-}
-
 /* ", which runs FUNCTION", or nothing. Without the file's table: the stack may be small. */
 static void describe(const th_fiber *fiber, char text[FUNCTION_MAX]) {
     static const char before[] = ", which runs ";
-    const uintptr_t fn = fiber ? function_of(fiber) : 0;
+    const uintptr_t fn = fiber ? th_fiber_function(fiber) : 0;
     text[0] = '\0';
     if (fn) {
         memcpy(text, before, sizeof before);

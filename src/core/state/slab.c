@@ -318,19 +318,6 @@ void th_slab_close(th_slab *slab) {
     }
 }
 
-/* A chunk leaves the table, with the lock, before it is freed. */
-TH_NO_TSAN bool th_slab_peek(th_slab *slab, const uintptr_t *word, uintptr_t *out) {
-    th_lock_acquire(&slab->lock);
-    const size_t below = chunks_below(slab, (uintptr_t)word);
-    const bool found =
-        below && (uintptr_t)word - (uintptr_t)slab->chunks[below - 1] <= CHUNK_BYTES - sizeof *word;
-    if (found) {
-        *out = *(const volatile uintptr_t *)word;
-    }
-    th_lock_release(&slab->lock);
-    return found;
-}
-
 /* ---- giving memory back ---- */
 
 bool th_slab_period(th_slab *slab, bool first) {

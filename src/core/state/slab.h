@@ -105,12 +105,6 @@ bool th_slab_period(th_slab *slab, bool first);
 /* Gives back a little of them; true while there is more. One caller at a time. */
 bool th_slab_reclaim(th_slab *slab);
 
-/*
- * Reads a word of an object that may have been put back since, or of anything else; false: no
- * object of the slab is there. Any thread, while the slab is not closed.
- */
-bool th_slab_peek(th_slab *slab, const uintptr_t *word, uintptr_t *out);
-
 /* Tells the thread sanitizer, in a task's context, that the slab's memory was made before. */
 #define th_slab_seen(slab) th_tsan_acquire(slab)
 

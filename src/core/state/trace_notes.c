@@ -54,9 +54,10 @@ static TH_INLINE_NO_TSAN void set_name(th_mark *mark, const char *name) {
     }
 }
 
-/* The function of the present run: known if the run began while tracing was on, else 0. */
+/* The function of the present run, or of one that has just ended, or whose body comes next. */
 static TH_INLINE_NO_TSAN uintptr_t function_of(const th_fiber *fiber) {
-    return fiber->traced_run == fiber->run_id ? fiber->traced_fn : 0;
+    const uintptr_t fn = th_fiber_function(fiber);
+    return !fn && fiber->traced_run == fiber->run_id ? fiber->traced_fn : fn;
 }
 
 static TH_NO_TSAN th_mark mark_of(th_traced kind, const th_fiber *fiber) {
@@ -234,7 +235,8 @@ static TH_NO_TSAN void set_pace(th_trace_buffer *buffer) {
 
 /* ---- runs ---- */
 
-TH_NO_TSAN void th_trace_keeps(const th_worker *worker, th_fiber *fiber, const th_work *work) {
+static TH_NO_TSAN void keep_function(const th_worker *worker, th_fiber *fiber,
+                                     const th_work *work) {
     uintptr_t fn = 0;
     if (work->kind == TH_WORK_GO) {
         fn = (uintptr_t)((const th_go *)work)->fn;
@@ -260,7 +262,7 @@ TH_NO_TSAN void th_trace_begins(th_worker *worker, th_fiber *fiber, const th_wor
     if (worker->series.extra && look(worker, buffer, fiber, fn)) {
         return;
     }
-    th_trace_keeps(worker, fiber, work);
+    keep_function(worker, fiber, work);
     th_mark mark = mark_of(TH_TRACED_BEGAN, fiber);
     set_name(&mark, name); /* the fiber has none yet */
     if (fn) {
@@ -410,9 +412,9 @@ void th_trace_flag(th_worker *worker, unsigned number) {
     const bool may = worker->sched->trace.series && !worker->bound && !(old & TH_EXTRA_PIN_ALL);
     const uint32_t series = may ? TH_EXTRA_SERIES : 0;
     do {
-        extra = old & (TH_EXTRA_PIN_ALL | TH_EXTRA_RECLAIM | TH_EXTRA_STALLS | TH_EXTRA_SAMPLES);
+        extra = old & (TH_EXTRA_PIN_ALL | TH_EXTRA_RECLAIM);
         extra |= number ? TH_EXTRA_TRACE | number << TH_EXTRA_NUMBER | series : 0;
-        /* lock-free: it fails only when a flag of reclaim.h or samples.h has changed */
+        /* lock-free: it fails only when the flag of reclaim.h has changed */
         /* pairs: noting; publishes the trace buffer */
     } while (!th_cas_release(&worker->xextra, &old, extra));
 }

@@ -22,13 +22,11 @@ typedef struct th_fiber th_fiber;
 typedef struct th_worker th_worker;
 
 /* Flags of a worker's `xextra`: extra duties of each run. */
-#define TH_EXTRA_PIN_ALL 1u  /* constant: a task stays on the worker that first ran it */
-#define TH_EXTRA_TRACE 2u    /* a trace is on; its number stands from TH_EXTRA_NUMBER on */
-#define TH_EXTRA_RECLAIM 4u  /* memory may have to be given back (reclaim.h) */
-#define TH_EXTRA_STALLS 8u   /* constant: stalls are watched, so each run notes its function */
-#define TH_EXTRA_SERIES 16u  /* with TRACE: short runs may share a mark (trace_series.h) */
-#define TH_EXTRA_SAMPLES 32u /* the same as STALLS for a while: inspect/samples.h */
-#define TH_EXTRA_NUMBER 8u   /* the lowest bit of the trace's number, 1 to 255 */
+#define TH_EXTRA_PIN_ALL 1u /* constant: a task stays on the worker that first ran it */
+#define TH_EXTRA_TRACE 2u   /* a trace is on; its number stands from TH_EXTRA_NUMBER on */
+#define TH_EXTRA_RECLAIM 4u /* memory may have to be given back (reclaim.h) */
+#define TH_EXTRA_SERIES 8u  /* with TRACE: short runs may share a mark (trace_series.h) */
+#define TH_EXTRA_NUMBER 8u  /* the lowest bit of the trace's number, 1 to 255 */
 
 /* The kind of a mark. Those from TH_TRACED_STOLE on are instants. */
 typedef enum {
@@ -105,9 +103,6 @@ typedef struct th_trace {
 } th_trace;
 
 /* ---- for the worker: its own thread, in its context, while its flag is set ---- */
-
-/* TH_EXTRA_STALLS, _SAMPLES: the fiber begins to run a task; it keeps the function. */
-void th_trace_keeps(const th_worker *worker, th_fiber *fiber, const th_work *work);
 
 /* The fiber begins to run a task; the fiber has ended it. */
 void th_trace_begins(th_worker *worker, th_fiber *fiber, const th_work *work);

@@ -15,7 +15,7 @@
  */
 void th_fork_call(th_call *call) {
     th_fork *fork = th_container(call, th_fork, call);
-    th_delegated_begin(&fork->inherited);
+    th_delegated_begin(&fork->inherited, (uintptr_t)fork->fn);
     fork->result = fork->fn(fork->arg);
     th_run_undo();
     th_delegated_end();

@@ -29,6 +29,11 @@ static TH_NO_TSAN void begin(th_fiber *fiber, const void *object) {
     (void)fiber;
 }
 
+/* From now on the body of a task is on the fiber. */
+static TH_INLINE_NO_TSAN void set_body(th_fiber *fiber, uintptr_t fn) {
+    th_store_relaxed(&fiber->body, fn); /* relaxed: for inspectors (snapshot.c); else our own */
+}
+
 /* In the task's context: the destructors of its values run as part of it. */
 static TH_COLD void undo(th_fiber *fiber, int result) {
     if (th_unlikely(fiber->sched->abandoned)) {
@@ -72,6 +77,7 @@ static TH_INLINE_NO_TSAN void pin(th_fiber *fiber) {
 static TH_NO_TSAN int run_go(th_fiber *fiber, th_go *go) {
     thrum_fn fn = go->fn;
     void *arg = go->arg;
+    set_body(fiber, (uintptr_t)fn);
     begin(fiber, go);
     th_enter(fiber->worker);
     TH_USDT2(run, fiber, fn);
@@ -81,6 +87,7 @@ static TH_NO_TSAN int run_go(th_fiber *fiber, th_go *go) {
 }
 
 static TH_NO_TSAN void run_spawned(th_fiber *fiber, thrum_handle *handle) {
+    set_body(fiber, (uintptr_t)handle->fn);
     for (size_t i = 0; i < sizeof fiber->name && handle->name[0]; i++) { /* most have none */
         th_tsan_unseen();
         fiber->name[i] = handle->name[i];
@@ -110,6 +117,7 @@ static TH_NO_TSAN void run_task(th_fiber *fiber, thrum_task *task) {
     }
     begin(fiber, task);
     thrum_task_fn fn = th_task_take(task, &arg, fiber->run_id);
+    set_body(fiber, (uintptr_t)fn);
     TH_USDT2(run, fiber, fn);
     fn(task, arg); /* from here on the task is touched only if its body posted it again */
     if (th_unlikely(fiber->repost)) {
@@ -126,6 +134,7 @@ static TH_NO_TSAN void run_serial(th_fiber *fiber, thrum_task *task) {
     }
     begin(fiber, task);
     thrum_task_fn fn = th_task_take_serial(task, &arg, fiber->run_id);
+    set_body(fiber, (uintptr_t)fn);
     TH_USDT2(run, fiber, fn);
     fn(task, arg);
     th_tsan_release(task);
@@ -135,6 +144,7 @@ static TH_NO_TSAN void run_serial(th_fiber *fiber, thrum_task *task) {
 /* The call's object belongs to its function, and may be gone when that returns. */
 static TH_NO_TSAN void run_call(th_fiber *fiber, th_call *call) {
     void (*fn)(th_call *) = call->fn;
+    set_body(fiber, TH_BODY_OTHER);
     begin(fiber, call);
     fn(call);
 }
@@ -154,11 +164,8 @@ static TH_COLD TH_NO_TSAN void see_to_extra(th_worker *worker, th_fiber *fiber, 
     if (extra & TH_EXTRA_PIN_ALL) {
         pin(fiber);
     }
-    if (extra & TH_EXTRA_TRACE) { /* first: it asks which function the run before has noted */
+    if (extra & TH_EXTRA_TRACE) {
         th_trace_begins(worker, fiber, work);
-    }
-    if (extra & (TH_EXTRA_STALLS | TH_EXTRA_SAMPLES)) {
-        th_trace_keeps(worker, fiber, work);
     }
     if (extra & TH_EXTRA_RECLAIM) {
         th_reclaim_poll(worker);
@@ -169,7 +176,6 @@ TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
     th_worker *worker = fiber->worker;
     th_count(&worker->counters.xtasks_started, 1);
     new_run(fiber);
-    th_store_relaxed(&fiber->body, true); /* relaxed: for inspectors (snapshot.c); else our own */
     fiber->ran = true;
     const uint32_t extra = th_load_relaxed(&worker->xextra); /* relaxed: see th_is_traced */
     if (th_unlikely(extra) && !th_trace_series_joins(worker, fiber, work, extra)) {
@@ -214,7 +220,8 @@ TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
         fiber->work.worker = -1;
         worker->tie.held--;
     }
-    th_store_relaxed(&fiber->body, false); /* relaxed: as above */
+    __asm__("" : "+r"(fiber)); /* else gcc keeps a pointer to `body` in a register for each run */
+    set_body(fiber, 0);
     fiber->task = NULL;
     th_activity_ended(&worker->activity.xfinished); /* last: all that the run queued is counted */
 }

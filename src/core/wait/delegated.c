@@ -7,8 +7,9 @@
 #include "core/state/lock.h"
 #include "core/state/thread.h"
 
-void th_delegated_begin(const th_inherited *inherited) {
+void th_delegated_begin(const th_inherited *inherited, uintptr_t fn) {
     th_fiber *fiber = th_fiber_self();
+    th_store_relaxed(&fiber->body, fn); /* relaxed: for inspectors; else our own */
     fiber->inherited = *inherited;
     fiber->delegated = inherited->handle ? TH_DELEGATED_UNLISTED : TH_DELEGATED_NONE;
     fiber->dirty = true; /* so that what it inherits ends with it */

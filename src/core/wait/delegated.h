@@ -13,8 +13,11 @@
 #include "base/cc.h"
 #include "core/state/fiber_state.h"
 
-/* In the task's context, on the calling fiber: before the call, and once its values are dropped. */
-void th_delegated_begin(const th_inherited *inherited);
+/*
+ * In the task's context, on the calling fiber: before the call, which is of `fn` or TH_BODY_OTHER,
+ * and once its values are dropped.
+ */
+void th_delegated_begin(const th_inherited *inherited, uintptr_t fn);
 void th_delegated_end(void);
 
 /* Called when the fiber is about to wait, or to open a scope: a cancel must find it. */

@@ -178,7 +178,7 @@ static th_worker *make(thrum_sched *sched) {
     worker->home = (th_fiber){.work = {.kind = TH_WORK_FIBER, .worker = -1},
                               .sched = sched,
                               .worker = worker,
-                              .body = true,
+                              .body = TH_BODY_OTHER,
                               .root = true};
     worker->home.stack.record = worker->tie.home_record;
     return worker;

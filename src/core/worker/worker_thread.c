@@ -20,8 +20,7 @@ void th_worker_prepare(th_worker *worker, thrum_sched *sched, unsigned index) {
     worker->sched = sched;
     worker->policy = sched->policy;
     worker->index = index;
-    worker->xextra = (sched->config.pin_all ? TH_EXTRA_PIN_ALL : 0) |
-                     (sched->config.stall_ms ? TH_EXTRA_STALLS : 0);
+    worker->xextra = sched->config.pin_all ? TH_EXTRA_PIN_ALL : 0;
     worker->picks.until_inject = sched->config.global_interval;
     worker->picks.fair_interval = sched->config.global_interval;
     worker->rounds.sleep_ns = 0;

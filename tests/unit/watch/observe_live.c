@@ -7,6 +7,7 @@
 #include "support/times.h"
 
 static thrum_sem never = THRUM_SEM_INIT(0);
+static atomic_bool begun;
 static atomic_bool ends;
 
 static int waits_long(void *arg) {
@@ -77,6 +78,54 @@ TEST(functions_are_told_by_the_time_they_take) {
     close(fd);
     rig_stop(&r);
     remove_folder();
+}
+
+/* Exported, as above. */
+int burns_a_processor(void *arg) {
+    (void)arg;
+    atomic_store(&begun, true);
+    return computes_all_the_time(NULL);
+}
+
+void burns_another(thrum_task *task, void *arg) {
+    (void)task;
+    burns_a_processor(arg);
+}
+
+static int goes(void *arg) {
+    (void)arg;
+    return thrum_go(burns_a_processor, NULL);
+}
+
+/* Nothing but its fiber knows a task without a handle: its object has been put back. */
+static void check_told(rig *r, const char *text) {
+    SPIN_UNTIL(atomic_load(&begun));
+    const int fd = connected();
+    ask_until(fd, "top\n", text);
+    close(fd);
+    atomic_store(&ends, true);
+    rig_stop(r);
+    remove_folder();
+}
+
+TEST(a_go_task_that_began_before_anybody_asked_is_told) {
+    /* By thrum-top. */
+    rig r;
+    set_folder();
+    observed_begin(&r, "burns");
+    join(spawn(&r, "", goes));
+    check_told(&r, WITH_FUNCTION("\"function\": \"", burns_a_processor, "\""));
+}
+
+TEST(an_intrusive_task_that_began_before_anybody_asked_is_told) {
+    /* Likewise. */
+    rig r;
+    thrum_task task;
+    set_folder();
+    observed_begin(&r, "burns");
+    thrum_task_init(&task, burns_another, NULL);
+    CHECK_EQ(thrum_task_post(r.sched, &task), 0);
+    check_told(&r, WITH_FUNCTION("\"function\": \"", burns_another, "\""));
 }
 
 TEST(the_longest_waits_come_first) {
