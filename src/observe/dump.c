@@ -139,6 +139,11 @@ static void add_fiber(th_text *text, const th_seen *seen, unsigned number, int g
                     seen->tied >= 0 ? "true" : "false");
     }
     th_text_add(text, ", \"state\": \"%s\"", state_name(seen->state));
+    if (seen->fn) {
+        char function[TH_CALL_TEXT];
+        th_text_add(text, ", \"function\": ");
+        th_text_add_quoted(text, th_code_names_function(&text->names, seen->fn, function));
+    }
     if (seen->held) {
         add_wait(text, seen);
     }

@@ -67,6 +67,7 @@ static void add_fiber(th_text *text, const th_seen *seen) {
             th_text_add(text, " runs its own code");
         } else {
             th_text_add(text, " runs on %s %u", th_words_thread_of(text, seen), seen->worker);
+            th_words_function(text, seen->fn);
         }
         break;
     case TH_SEEN_AWAITS:

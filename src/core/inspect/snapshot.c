@@ -166,6 +166,7 @@ static TH_NO_TSAN bool see(view *v, const th_fiber *fiber, const th_stack *stack
     } else {
         bool runs = th_load_relaxed(&worker->current) == fiber; /* relaxed: as above */
         seen->state = runs ? TH_SEEN_RUNNING : fiber->root ? TH_SEEN_AWAITS : TH_SEEN_READY;
+        seen->fn = runs ? th_fiber_function(fiber) : 0;
     }
     see_calls(snapshot, seen, v->count, fiber, stack, waiter);
     return true;

@@ -331,7 +331,6 @@ static void add_all(th_text *text, thrum_sched *sched) {
 /* ---- reporting ---- */
 
 static void add_head(th_text *text, const th_stall *stall) {
-    char function[TH_CALL_TEXT];
     const thrum_sched *sched = text->sched;
     th_text_add(text, "thrum: stall in scheduler ");
     th_text_add_quoted(text, sched->name);
@@ -340,11 +339,7 @@ static void add_head(th_text *text, const th_stall *stall) {
         th_text_add(text, " ");
         th_text_add_quoted(text, stall->name);
     }
-    if (stall->fn) {
-        th_text_add(text, " (");
-        th_text_add_plain(text, th_code_names_function(&text->names, stall->fn, function));
-        th_text_add(text, ")");
-    }
+    th_words_function(text, stall->fn);
     th_text_add(text, " runs on worker %u for at least ", stall->worker->index);
     th_text_add_duration(text, (uint64_t)(stall->found_at - stall->run->since));
     th_text_add(text, "%s%s\n",

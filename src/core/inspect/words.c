@@ -183,6 +183,15 @@ void th_words_who(th_text *text, const th_seen *seen) {
     }
 }
 
+void th_words_function(th_text *text, uintptr_t fn) {
+    char function[TH_CALL_TEXT];
+    if (fn) {
+        th_text_add(text, " (");
+        th_text_add_plain(text, th_code_names_function(&text->names, fn, function));
+        th_text_add(text, ")");
+    }
+}
+
 static void add_age(th_text *text, int64_t since) {
     const int64_t now = th_os_now();
     th_text_add_duration(text, now > since ? (uint64_t)(now - since) : 0);

@@ -56,6 +56,9 @@ const char *th_words_thread_of(const th_text *text, const th_seen *seen);
 /* "fiber 7.1 "reader"": the number of the fiber, and of its run; "bound thread 4". */
 void th_words_who(th_text *text, const th_seen *seen);
 
+/* " (function)", or nothing. */
+void th_words_function(th_text *text, uintptr_t fn);
+
 /*
  * ", since tick 5 of worker 1 (3 ago), for at least 3.2 s", or ", for 3.2 s, since tick 5 of ...":
  * the time only where it is known.

@@ -99,9 +99,12 @@ static int goes(void *arg) {
 
 /* Nothing but its fiber knows a task without a handle: its object has been put back. */
 static void check_told(rig *r, const char *text) {
+    char running[300];
     SPIN_UNTIL(atomic_load(&begun));
     const int fd = connected();
     ask_until(fd, "top\n", text);
+    snprintf(running, sizeof running, "\"state\": \"running\", %s", text);
+    ask_until(fd, "dump\n", running);
     close(fd);
     atomic_store(&ends, true);
     rig_stop(r);
@@ -109,7 +112,7 @@ static void check_told(rig *r, const char *text) {
 }
 
 TEST(a_go_task_that_began_before_anybody_asked_is_told) {
-    /* By thrum-top. */
+    /* By thrum-top and by dumps. */
     rig r;
     set_folder();
     observed_begin(&r, "burns");
