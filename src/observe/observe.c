@@ -23,6 +23,7 @@
 #include "thrum/dump.h"
 
 #define PEERS_MAX 8u
+#define PLACES (PEERS_MAX + 1) /* one for whoever has yet to show that it is the user */
 #define LINE_BYTES 64u
 #define PAGE_BYTES 4096u
 #define REST_NS 100000000        /* after a connection that could not be taken */
@@ -31,7 +32,8 @@
 typedef struct peer {
     int fd;        /* -1: free */
     bool asked;    /* its first line has to be the one that only the user knows */
-    uint64_t turn; /* which one it was of all */
+    bool spoke;    /* it has made a request */
+    uint64_t turn; /* its last request, or its coming: a number that grows */
     size_t length;
     char line[LINE_BYTES]; /* what has come of the next request */
 } peer;
@@ -48,7 +50,8 @@ static thrum_sched *observed;       /* those that can be looked at, by next_obse
 static uint32_t xwanted;  /* 1: another thread waits for the lock, or has it */
 static uint32_t xleaving; /* how many want the lock for the list: an answer gives up waiting */
 
-static peer peers[PEERS_MAX]; /* the thread's */
+static peer peers[PLACES]; /* the thread's, as the next */
+static uint64_t turns;     /* the last one */
 
 /*
  * The thread takes the lock by this: the lock is not fair, and one that answers without a pause
@@ -204,12 +207,46 @@ static void drop(peer *p) {
     bool any = false;
     *p = (peer){.fd = -1}; /* before another thread gets the number: a fork's child closes these */
     th_os_io_close(fd);
-    for (unsigned i = 0; i < PEERS_MAX; i++) {
+    for (unsigned i = 0; i < PLACES; i++) {
         any = any || peers[i].fd >= 0;
     }
     if (!any) {
         th_live_leave();
     }
+}
+
+/* Whether `a` is closed before `b`: one that has never asked first, then the longest silent. */
+static bool goes_before(const peer *a, const peer *b) {
+    return a->spoke != b->spoke ? b->spoke : a->turn < b->turn;
+}
+
+/* It is the user. If it is one too many another one is closed, so those that idle keep none out. */
+static void admit(peer *p) {
+    peer *first = &peers[p == peers];
+    p->asked = false;
+    for (unsigned i = 0; i < PLACES; i++) {
+        if (peers[i].fd < 0 || peers[i].asked) {
+            return;
+        }
+        if (&peers[i] != p && goes_before(&peers[i], first)) {
+            first = &peers[i];
+        }
+    }
+    drop(first);
+}
+
+/* False: it is neither the user nor able to read. */
+static bool heed(peer *p) {
+    if (!p->asked) {
+        p->spoke = true;
+        p->turn = ++turns;
+        return reply(p->fd, p->line);
+    }
+    if (!th_os_private_admits(p->line)) {
+        return false;
+    }
+    admit(p);
+    return true;
 }
 
 /* Answers the first request that is there; false: there is none. */
@@ -219,11 +256,10 @@ static bool serve_line(peer *p) {
         return false;
     }
     *end = '\0';
-    if (p->asked ? !th_os_private_admits(p->line) : !reply(p->fd, p->line)) {
+    if (!heed(p)) {
         drop(p);
         return false;
     }
-    p->asked = false;
     size_t used = (size_t)(end - p->line) + 1;
     p->length -= used;
     memmove(p->line, p->line + used, p->length);
@@ -249,32 +285,33 @@ static void serve(peer *p) {
     }
 }
 
-/* A place; if there is none, that of whoever was asked first and has not said anything. Or NULL. */
+/*
+ * A place for one that comes. One is always free, or has somebody who was asked first and has not
+ * said anything yet (admit): the oldest of these goes.
+ */
 static peer *place(void) {
-    peer *oldest = NULL;
-    for (unsigned i = 0; i < PEERS_MAX; i++) {
+    peer *oldest = peers;
+    for (unsigned i = 0; i < PLACES; i++) {
         if (peers[i].fd < 0) {
             return &peers[i];
         }
-        if (peers[i].asked && (!oldest || peers[i].turn < oldest->turn)) {
+        if (peers[i].asked && (!oldest->asked || peers[i].turn < oldest->turn)) {
             oldest = &peers[i];
         }
     }
-    if (oldest) {
-        drop(oldest);
-    }
+    drop(oldest);
     return oldest;
 }
 
-/* One that is too many is closed at once. False: the system has nothing left for a connection. */
+/* False: the system has nothing left for a connection. */
 static bool take(void) {
-    static uint64_t last;
     const int fd = th_os_private_accept(&listener);
-    peer *p = fd >= 0 ? place() : NULL;
-    if (p) {
-        *p = (peer){.fd = fd, .asked = th_os_private_asks(), .turn = ++last};
-    } else if (fd >= 0) {
-        th_os_io_close(fd);
+    if (fd >= 0) {
+        peer *p = place();
+        *p = (peer){.fd = fd, .asked = th_os_private_asks(), .turn = ++turns};
+        if (!p->asked) {
+            admit(p);
+        }
     }
     return fd >= 0 || fd == -EAGAIN || fd == -EPERM || fd == -ECONNABORTED || fd == -ECONNRESET;
 }
@@ -304,12 +341,12 @@ static void observe(void *arg) {
     th_os_thread_reports();
     th_live_forget();
     while (look(&next)) {
-        th_os_polled polled[PEERS_MAX + 1] = {{.fd = listener.fd, .bits = TH_OS_IN}};
+        th_os_polled polled[PLACES + 1] = {{.fd = listener.fd, .bits = TH_OS_IN}};
         const unsigned first = th_os_now() < rested;
         const int64_t until = first && rested < next ? rested : next;
-        unsigned at[PEERS_MAX + 1];
+        unsigned at[PLACES + 1];
         unsigned n = 1;
-        for (unsigned i = 0; i < PEERS_MAX; i++) {
+        for (unsigned i = 0; i < PLACES; i++) {
             if (peers[i].fd >= 0) {
                 polled[n] = (th_os_polled){.fd = peers[i].fd, .bits = TH_OS_IN};
                 at[n++] = i;
@@ -321,7 +358,7 @@ static void observe(void *arg) {
         }
         th_os_wakeup_take(wakeup);
         for (unsigned i = 1; i < n; i++) {
-            if (polled[i].ready) {
+            if (polled[i].ready && peers[at[i]].fd >= 0) {
                 serve(&peers[at[i]]);
             }
         }
@@ -329,7 +366,7 @@ static void observe(void *arg) {
             rested = th_os_now() + REST_NS;
         }
     }
-    for (unsigned i = 0; i < PEERS_MAX; i++) {
+    for (unsigned i = 0; i < PLACES; i++) {
         if (peers[i].fd >= 0) {
             drop(&peers[i]);
         }
@@ -343,7 +380,7 @@ static void in_child(void) {
     if (observed_count) {
         th_os_io_close(listener.fd);
         th_os_wakeup_close(wakeup);
-        for (unsigned i = 0; i < PEERS_MAX; i++) {
+        for (unsigned i = 0; i < PLACES; i++) {
             if (peers[i].fd >= 0) {
                 drop(&peers[i]);
             }
@@ -363,7 +400,7 @@ static int open_all(void) {
     th_atfork_in_child(in_child);
     wakeup = th_os_wakeup_open();
     int code = wakeup < 0 ? wakeup : th_os_private_open(&listener);
-    for (unsigned i = 0; i < PEERS_MAX; i++) {
+    for (unsigned i = 0; i < PLACES; i++) {
         peers[i] = (peer){.fd = -1};
     }
     if (!code) {

@@ -71,23 +71,57 @@ TEST(a_peer_that_never_reads_holds_up_no_stop) {
     check_deaf_peer("metrics\n");
 }
 
-TEST(too_many_are_closed_at_once) {
-    /* Eight stay, and a ninth finds room when one has gone. */
-    int fds[8];
-    rig r;
-    set_folder();
-    observed_begin(&r, "many");
+/* Eight connections, which have asked one after the other. */
+static void connect_all(int fds[8]) {
     for (int i = 0; i < 8; i++) {
         fds[i] = connected();
         asked(fds[i], "hello\n");
     }
-    const int more = connected();
-    CHECK(!answer(more));
-    close(more);
+}
+
+TEST(a_ninth_takes_the_place_of_the_longest_silent) {
+    /* Eight are served at a time. */
+    int fds[8];
+    rig r;
+    set_folder();
+    observed_begin(&r, "many");
+    connect_all(fds);
+    asked(fds[0], "hello\n");
+    const int ninth = connected();
+    asked(ninth, "hello\n");
+    CHECK(!answer(fds[1]));
     for (int i = 0; i < 8; i++) {
-        asked(fds[i], "hello\n");
+        if (i != 1) {
+            asked(fds[i], "hello\n");
+        }
         close(fds[i]);
     }
+    asked(ninth, "hello\n");
+    close(ninth);
+    rig_stop(&r);
+    remove_folder();
+}
+
+TEST(connections_that_idle_keep_nobody_out) {
+    /* Nor do they end one that asks. */
+    enum { IDLE = 100 };
+    int idle[IDLE];
+    rig r;
+    set_folder();
+    observed_begin(&r, "idle");
+    const int first = connected();
+    asked(first, "hello\n");
+    for (int i = 0; i < IDLE; i++) {
+        idle[i] = connected();
+    }
+    const int next = connected();
+    CHECK(strstr(asked(next, "hello\n"), "idle") != NULL);
+    CHECK(strstr(asked(first, "hello\n"), "idle") != NULL);
+    for (int i = 0; i < IDLE; i++) {
+        close(idle[i]);
+    }
+    close(first);
+    close(next);
     rig_stop(&r);
     remove_folder();
 }
