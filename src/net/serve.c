@@ -15,6 +15,7 @@
 
 #include "base/check.h"
 #include "core/state/driver.h"
+#include "core/task/run.h"
 #include "core/task/spawn.h"
 #include "core/wait/scope_tree.h"
 #include "io/call.h"
@@ -206,6 +207,7 @@ static void end_connection(served *c) {
 
 static int run_connection(void *arg) {
     served *c = arg;
+    th_run_shows((uintptr_t)c->of->connection);
     name_connection(c);
     (void)c->of->connection(c->io, c->of->arg);
     end_connection(c);

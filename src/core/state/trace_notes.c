@@ -341,6 +341,17 @@ static TH_NO_TSAN void split_series(th_worker *worker, th_trace_buffer *buffer,
     }
 }
 
+TH_NO_TSAN void th_trace_shows(th_worker *worker, const th_fiber *fiber) {
+    th_trace_buffer *buffer = noting(worker);
+    if (buffer) {
+        split_series(worker, buffer, fiber);
+        if (is_open(buffer, fiber->run_id)) {
+            th_trace_ring_change(&buffer->ring, buffer->open, TH_MARK_KIND,
+                                 pack(TH_TRACED_BEGAN, function_of(fiber)));
+        }
+    }
+}
+
 TH_NO_TSAN void th_trace_renames(th_worker *worker, const th_fiber *fiber) {
     th_trace_buffer *buffer = noting(worker);
     if (buffer) {

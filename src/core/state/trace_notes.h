@@ -109,6 +109,8 @@ void th_trace_begins(th_worker *worker, th_fiber *fiber, const th_work *work);
 void th_trace_finishes(th_worker *worker, const th_fiber *fiber);
 /* The worker switches from one fiber to another; `worker->left` says why. */
 void th_trace_switches(th_worker *worker, const th_fiber *from, const th_fiber *to);
+/* The fiber's function has changed, before its run has waited. */
+void th_trace_shows(th_worker *worker, const th_fiber *fiber);
 /* The fiber's name has changed. */
 void th_trace_renames(th_worker *worker, const th_fiber *fiber);
 /* The worker goes to sleep; it has woken up. */

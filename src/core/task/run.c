@@ -149,6 +149,14 @@ static TH_NO_TSAN void run_call(th_fiber *fiber, th_call *call) {
     fn(call);
 }
 
+void th_run_shows(uintptr_t fn) {
+    th_fiber *fiber = th_fiber_self();
+    set_body(fiber, fn);
+    if (th_is_traced(fiber->worker)) {
+        th_trace_shows(fiber->worker, fiber);
+    }
+}
+
 void th_run_undo(void) {
     th_fiber *fiber = th_fiber_self();
     if (th_unlikely(!fiber)) {

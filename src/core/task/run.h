@@ -13,6 +13,12 @@ void th_run(th_fiber *fiber, th_work *work);
 /* Ends a spawned task: what follows its body and its destructors. Task's context. */
 void th_handle_finish(thrum_handle *handle, int result);
 
+/*
+ * The present run is told by this function from now on: the library's own, with which it was begun,
+ * calls it. Task's context, before the run waits.
+ */
+void th_run_shows(uintptr_t fn);
+
 /* Drops the present run's values now, not at its end. Task's context. */
 void th_run_undo(void);
 

@@ -1,9 +1,11 @@
 /*
- * dump_serve.c: what dumps say of a server and its connections: their tasks have names.
+ * dump_serve.c: what dumps and traces say of a server and its connections: their tasks have names,
+ * and the user's function.
  */
 /* matrix: policy workers */
 #include "support/report/printed.h"
 #include "support/io/served.h"
+#include "support/report/traces.h"
 
 enum { GUESTS = 3 };
 
@@ -69,6 +71,33 @@ TEST(connections_and_their_server_have_names) {
     for (int i = 1; i < GUESTS; i++) {
         guest_sees_the_end(fds[i]);
     }
+    hall_close(&h);
+}
+
+/* What reports and thrum-top tell by. */
+static int knows_its_function(thrum_io io, void *arg) {
+    CHECK(th_fiber_function(th_fiber_self()) == (uintptr_t)knows_its_function);
+    return echo(io, arg);
+}
+
+TEST(connections_run_the_users_function) {
+    /* Each of their slices in a trace has it, from the first one on. */
+    hall h;
+    hall_init(&h, knows_its_function);
+    hall_open(&h);
+    CHECK_EQ(thrum_trace_start(h.r.sched, 0), 0);
+    for (int i = 0; i < GUESTS; i++) {
+        const int fd = guest_at(h.where);
+        guest_asks(fd);
+        close(fd);
+    }
+    CHECK_EQ(hall_end(&h), 0);
+    CHECK_EQ(thrum_trace_stop(h.r.sched), 0);
+    trace_page p = trace_written(h.r.sched);
+    const long slices = trace_count(&p, "\"cat\":\"run\",\"name\":\"fd ");
+    CHECK(slices >= GUESTS);
+    CHECK_EQ(trace_count(&p, WITH_FUNCTION("\"function\":\"", knows_its_function, "\"")), slices);
+    trace_end(&p);
     hall_close(&h);
 }
 
