@@ -155,7 +155,8 @@ static int look_recv(void *arg) {
     return test_one(m, m->in_count, m->in_type);
 }
 
-static void begin(message *m, int (*look)(void *), void (*name)(th_mpi_record *), int n) {
+static void begin(message *m, int (*look)(void *), void (*name)(th_mpi_record *), int n, int peer,
+                  int tag) {
     m->record.look = look;
     m->record.name = name;
     m->record.n = n;
@@ -163,6 +164,9 @@ static void begin(message *m, int (*look)(void *), void (*name)(th_mpi_record *)
     m->record.statuses = m->statuses;
     m->record.has_rows = true;
     m->record.is_alone = n == 1;
+    m->record.is_message = true;
+    m->record.peer = peer == MPI_ANY_SOURCE ? -1 : peer;
+    m->record.tag = tag == MPI_ANY_TAG ? -1 : tag;
     m->bytes = -1;
     m->requests[0] = m->requests[1] = MPI_REQUEST_NULL;
 }
@@ -171,7 +175,7 @@ int thrum_mpi_send(const void *buffer, int count, MPI_Datatype type, int to, int
                    MPI_Comm comm) {
     message m = {.out = buffer, .out_count = count, .out_type = type, .to = to, .out_tag = tag};
     m.comm = comm;
-    begin(&m, look_send, name_send, 1);
+    begin(&m, look_send, name_send, 1, to, tag);
     return th_mpi_await_end(&m.record);
 }
 
@@ -209,7 +213,7 @@ int thrum_mpi_recv_until(void *buffer, int count, MPI_Datatype type, int from, i
     message m = {.in = buffer, .in_count = count, .in_type = type, .from = from, .in_tag = tag};
     m.comm = comm;
     m.has_time = deadline == THRUM_FOREVER;
-    begin(&m, look_recv, name_recv, 1);
+    begin(&m, look_recv, name_recv, 1, from, tag);
     int code = th_mpi_await(&m.record, deadline);
     if (code < 0 && m.record.is_begun && take_back(&m)) {
         code = m.record.code;
@@ -286,7 +290,7 @@ int thrum_mpi_sendrecv(const void *out, int out_count, MPI_Datatype out_type, in
     m.out_tag = out_tag;
     m.in_tag = in_tag;
     m.comm = comm;
-    begin(&m, look_sendrecv, name_sendrecv, 2);
+    begin(&m, look_sendrecv, name_sendrecv, 2, from, in_tag); /* the receive's */
     const int code = wait_for_both(&m);
     if (code >= 0 && status != MPI_STATUS_IGNORE) {
         *status = m.statuses[0];
@@ -309,7 +313,7 @@ static int look_probe(void *arg) {
 static int probe(int from, int tag, MPI_Comm comm, MPI_Message *taken, MPI_Status *status,
                  thrum_time deadline) {
     message m = {.from = from, .in_tag = tag, .comm = comm};
-    begin(&m, look_probe, name_probe, 0);
+    begin(&m, look_probe, name_probe, 0, from, tag);
     m.record.has_rows = false;
     m.record.message = taken;
     const int code = th_mpi_await(&m.record, deadline);

@@ -43,7 +43,9 @@ int th_mpi_await(th_mpi_record *record, thrum_time deadline) {
     if (code) {
         return code;
     }
-    code = thrum_event_wait_outside(&record->over, record->what, deadline);
+    code = record->is_message ? thrum_event_wait_message(&record->over, record->what, record->peer,
+                                                         record->tag, deadline)
+                              : thrum_event_wait_outside(&record->over, record->what, deadline);
     return code && th_mpi_leave(record) ? code : record->code;
 }
 

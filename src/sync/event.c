@@ -74,11 +74,14 @@ static bool leave(void *object, th_waiter *me) {
 
 /* Returns the wait's result, so that it can be a tail call: after a switch a return mispredicts. */
 static TH_ALWAYS_INLINE int wait(thrum_event *event, th_on on, void *object, bool timed,
-                                 thrum_time deadline) {
+                                 uint64_t message, thrum_time deadline) {
     uint32_t *xword = &event->reserved_word;
     unsigned spins = 0;
     th_waiter me;
     th_waiter_init_for(&me, on, object, timed, leave);
+    if (on == TH_ON_OUTSIDE) {
+        me.message = message;
+    }
     for (;;) {
         /* pairs: mark; what the signaler of a manual event wrote is visible */
         uint32_t seen = th_load_acquire(xword);
@@ -106,7 +109,7 @@ static TH_ALWAYS_INLINE int wait(thrum_event *event, th_on on, void *object, boo
 }
 
 static TH_NOINLINE int wait_slow(thrum_event *event) {
-    return wait(event, TH_ON_EVENT, event, false, THRUM_FOREVER);
+    return wait(event, TH_ON_EVENT, event, false, 0, THRUM_FOREVER);
 }
 
 int thrum_event_wait(thrum_event *event) {
@@ -119,12 +122,23 @@ int thrum_event_wait(thrum_event *event) {
 }
 
 int thrum_event_wait_until(thrum_event *event, thrum_time deadline) {
-    return wait(event, TH_ON_EVENT, event, true, deadline);
+    return wait(event, TH_ON_EVENT, event, true, 0, deadline);
 }
 
 /* It is timed also without a deadline: a canceller's `leave` would get the text as its object. */
+static TH_NOINLINE int wait_outside(thrum_event *event, const char *what, uint64_t message,
+                                    thrum_time deadline) {
+    void *text = (void *)(uintptr_t)(what ? what : "");
+    return wait(event, TH_ON_OUTSIDE, text, true, message, deadline);
+}
+
 int thrum_event_wait_outside(thrum_event *event, const char *what, thrum_time deadline) {
-    return wait(event, TH_ON_OUTSIDE, (void *)(uintptr_t)(what ? what : ""), true, deadline);
+    return wait_outside(event, what, 0, deadline);
+}
+
+int thrum_event_wait_message(thrum_event *event, const char *what, int peer, int tag,
+                             thrum_time deadline) {
+    return wait_outside(event, what, th_message_of(peer, tag), deadline);
 }
 
 bool thrum_event_test(thrum_event *event) {

@@ -2,6 +2,7 @@
  * messages.c: sends, receives, probes and collectives by many tasks.
  */
 #include "support/ranks.h"
+#include "support/report/traces.h"
 
 #include <linux/tcp.h>
 #include <netinet/in.h>
@@ -263,4 +264,50 @@ TEST(collectives_of_several_communicators) {
     ranks_end(&w);
     for (int i = 0; i < MANY; i++)
         CHECK_EQ(MPI_Comm_free(&comms[i]), MPI_SUCCESS);
+}
+
+enum { TRACED = 41 }; /* a tag */
+
+static int receives_any(void *arg) {
+    int in = -1;
+    (void)arg;
+    return thrum_mpi_recv(&in, 1, MPI_INT, MPI_ANY_SOURCE, TRACED + 1, MPI_COMM_WORLD,
+                          MPI_STATUS_IGNORE);
+}
+
+static int receives_own(void *arg) {
+    int in = -1;
+    (void)arg;
+    return thrum_mpi_recv(&in, 1, MPI_INT, w.rank, TRACED, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static int both_wait(void *arg) {
+    thrum_handle *tasks[2];
+    int code = -1;
+    (void)arg;
+    CHECK_EQ(thrum_spawn(&tasks[0], receives_own, NULL), 0);
+    CHECK_EQ(thrum_spawn(&tasks[1], receives_any, NULL), 0);
+    ranks_until_pending(2);
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(thrum_mpi_send(&i, 1, MPI_INT, w.rank, TRACED + i, MPI_COMM_WORLD), 0);
+        CHECK_EQ(thrum_join(tasks[i], &code), 0);
+        CHECK_EQ(code, 0);
+    }
+    return 0;
+}
+
+TEST(traces_have_the_peer_and_the_tag) {
+    /* Of each wait, where it begins and where it ends. */
+    char text[80];
+    ranks_begin(&w);
+    CHECK_EQ(thrum_trace_start(w.r.sched, 0), 0);
+    CHECK_EQ(rig_run(&w.r, both_wait, NULL), 0);
+    CHECK_EQ(thrum_trace_stop(w.r.sched), 0);
+    trace_page p = trace_written(w.r.sched);
+    snprintf(text, sizeof text, "\",\"args\":{\"peer\":%d,\"tag\":%d}", w.rank, TRACED);
+    CHECK_EQ(trace_count(&p, text), 2);
+    snprintf(text, sizeof text, "\",\"args\":{\"peer\":\"any\",\"tag\":%d}", TRACED + 1);
+    CHECK_EQ(trace_count(&p, text), 2);
+    trace_end(&p);
+    ranks_end(&w);
 }

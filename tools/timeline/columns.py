@@ -158,6 +158,8 @@ class Columns:
             return
         descriptor = args.get("fd")
         thing = f"fd {count_of(descriptor)}" if descriptor is not None else args.get("object", "")
+        if "tag" in args:
+            thing = f"peer {args.get('peer', '?')}, tag {args['tag']}"
         ended = args.get("ended", "")
         add(track.runs, begin, length, name, self.task(args.get("id"), args.get("function", "")),
             self.string(args.get("on", "")), self.string(thing),

@@ -205,7 +205,7 @@ bool th_trace_mark(const th_trace_copy *copy, const th_mark *mark, th_traced_mar
                             .kind = (th_traced)(mark->word[TH_MARK_KIND] >> TH_MARK_ABOVE),
                             .open = !end || end > copy->until,
                             .how = (unsigned)(mark->word[TH_TRACE_RING_HOW] >> TH_MARK_ABOVE),
-                            .object = (uintptr_t)(mark->word[TH_TRACE_RING_HOW] & TH_MARK_ADDRESS),
+                            .object = mark->word[TH_TRACE_RING_HOW] & TH_MARK_ADDRESS,
                             .fn = (uintptr_t)(mark->word[TH_MARK_KIND] & TH_MARK_ADDRESS)};
     for (unsigned i = 0; i < THRUM_NAME_MAX; i++) {
         out->name[i] = (char)(mark->word[TH_MARK_NAME + i / 8] >> (i % 8 * 8));

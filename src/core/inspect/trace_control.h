@@ -15,11 +15,11 @@ typedef struct th_traced_mark {
     uint64_t end;
     uint64_t id; /* number of the run, as in th_seen */
     th_traced kind;
-    bool open;        /* it went on when the trace ended, so it has no `how` */
-    unsigned how;     /* how it ended: a th_on, or TH_TRACED_YIELDED, _AWAITS, _FINISHED */
-    uintptr_t object; /* what is waited for; for some kinds see th_traced */
-    uintptr_t fn;     /* the task's function, or 0 */
-    uint64_t runs;    /* of a stretch: how many runs it has, the last of them `id`; or 1 */
+    bool open;       /* it went on when the trace ended, so it has no `how` */
+    unsigned how;    /* how it ended: a th_on, or TH_TRACED_YIELDED, _AWAITS, _FINISHED */
+    uint64_t object; /* what is waited for; for some kinds see th_traced */
+    uintptr_t fn;    /* the task's function, or 0 */
+    uint64_t runs;   /* of a stretch: how many runs it has, the last of them `id`; or 1 */
     char name[32];
 } th_traced_mark;
 

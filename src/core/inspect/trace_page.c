@@ -100,11 +100,11 @@ static void put_instant(page *p, const th_traced_mark *mark) {
     th_plain_put(p->out, ",\"s\":\"t\",\"cat\":\"%s\",\"name\":\"%s\",\"args\":{",
                  moved ? "outside" : "sched", names[mark->kind]);
     if (moved) {
-        th_plain_put(p->out, "\"fd\":%" PRIuPTR ",\"bytes\":%" PRIuPTR, mark->object - 1, mark->fn);
+        th_plain_put(p->out, "\"fd\":%" PRIu64 ",\"bytes\":%" PRIuPTR, mark->object - 1, mark->fn);
     } else if (mark->kind == TH_TRACED_POLLED) {
-        th_plain_put(p->out, "\"events\":%" PRIuPTR, mark->object);
+        th_plain_put(p->out, "\"events\":%" PRIu64, mark->object);
     } else if (mark->object) {
-        th_plain_put(p->out, "\"worker\":%" PRIuPTR, mark->object - 1);
+        th_plain_put(p->out, "\"worker\":%" PRIu64, mark->object - 1);
     }
     th_plain_put(p->out, "}}");
 }
@@ -135,6 +135,26 @@ static void put_bound(page *p, const char *ph, const char *cat, const char *name
     th_plain_put(p->out, "%s", *ph == 'f' ? ",\"bp\":\"e\"}" : "}");
 }
 
+/* Of a wait for a descriptor: its number. */
+static int number_of(const th_traced_mark *mark) {
+    return th_world_number((const void *)(uintptr_t)mark->object);
+}
+
+/* Prints the peer and the tag of a message, as far as they are told. */
+static void put_message(page *p, const char *before, uint64_t message) {
+    const uint64_t parts[] = {message >> TH_MESSAGE_ABOVE, (uint32_t)message};
+    static const char *const keys[] = {"peer", "tag"};
+    for (unsigned i = 0; i < 2; i++) {
+        if (parts[i] >= TH_MESSAGE_NUMBER) {
+            th_plain_put(p->out, "%s\"%s\":%" PRIu64, before, keys[i],
+                         parts[i] - TH_MESSAGE_NUMBER);
+        } else if (parts[i]) {
+            th_plain_put(p->out, "%s\"%s\":\"any\"", before, keys[i]);
+        }
+        before = parts[i] ? "," : before;
+    }
+}
+
 static void put_end_of_stretch(page *p, const th_traced_mark *mark) {
     if (mark->open) {
         th_plain_put(p->out, ",\"ended\":\"running\"");
@@ -147,9 +167,11 @@ static void put_end_of_stretch(page *p, const th_traced_mark *mark) {
     } else {
         th_plain_put(p->out, ",\"ended\":\"waits\",\"on\":\"%s\"", th_on_name((th_on)mark->how));
         if (th_on_is_descriptor((th_on)mark->how)) {
-            th_plain_put(p->out, ",\"fd\":%d", th_world_number((const void *)mark->object));
+            th_plain_put(p->out, ",\"fd\":%d", number_of(mark));
+        } else if (mark->how == TH_ON_OUTSIDE) {
+            put_message(p, ",", mark->object);
         } else if (mark->object && !th_on_is_outside((th_on)mark->how)) {
-            th_plain_put(p->out, ",\"object\":\"0x%" PRIxPTR "\"", mark->object);
+            th_plain_put(p->out, ",\"object\":\"0x%" PRIx64 "\"", mark->object);
         }
     }
 }
@@ -178,10 +200,14 @@ static void put_wait(page *p, const char *ph, const th_traced_mark *mark, int64_
     put_us(p, "ts", ns);
     th_plain_put(p->out, ",\"cat\":\"outside\",\"name\":\"%s", words[mark->how]);
     if (th_on_is_descriptor((th_on)mark->how)) {
-        th_plain_put(p->out, " fd %d", th_world_number((const void *)mark->object));
+        th_plain_put(p->out, " fd %d", number_of(mark));
     }
     th_plain_put(p->out, "\",");
     put_id(p, "id", mark->id);
+    if (mark->how == TH_ON_OUTSIDE && mark->object) {
+        put_message(p, ",\"args\":{", mark->object);
+        th_plain_put(p->out, "}");
+    }
     th_plain_put(p->out, "}");
 }
 

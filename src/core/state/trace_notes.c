@@ -22,7 +22,7 @@
 #define PACE_NS 1000               /* they are to take less than that */
 #define SERIES_NS 100000           /* no mark of several runs is longer */
 
-static inline uint64_t pack(unsigned small, uintptr_t address) {
+static inline uint64_t pack(unsigned small, uint64_t address) {
     return (uint64_t)small << TH_MARK_ABOVE | (address & TH_MARK_ADDRESS);
 }
 
@@ -123,6 +123,12 @@ static TH_INLINE_NO_TSAN void end(th_trace_buffer *buffer, th_traced kind, const
 /* The waiter of the fiber's last or present wait, as the fiber has recorded it (cancel.h). */
 static TH_INLINE_NO_TSAN const th_waiter *waiter_of(const th_fiber *fiber) {
     return th_load_relaxed(&fiber->xblocked); /* relaxed: only its worker writes it */
+}
+
+/* What it waits for: the object, or of a message that the world outside ends its peer and tag. */
+static TH_INLINE_NO_TSAN uint64_t pack_wait(const th_waiter *waiter) {
+    return pack(waiter->on,
+                waiter->on == TH_ON_OUTSIDE ? waiter->message : (uintptr_t)waiter->object);
 }
 
 /* The function of the fork that the call belongs to; 0: the call is no fork's. */
@@ -293,7 +299,7 @@ static TH_NO_TSAN void note_end_of_wait(th_trace_buffer *buffer, const th_fiber 
     th_mark mark = mark_of(TH_TRACED_WAITED, fiber);
     mark.word[TH_MARK_BEGIN] = buffer->now;
     mark.word[TH_TRACE_RING_END] = buffer->now;
-    mark.word[TH_TRACE_RING_HOW] = pack(waiter->on, (uintptr_t)waiter->object);
+    mark.word[TH_TRACE_RING_HOW] = pack_wait(waiter);
     add(buffer, &mark);
 }
 
@@ -305,8 +311,7 @@ TH_NO_TSAN void th_trace_switches(th_worker *worker, const th_fiber *from, const
     if (from->body) {
         leave_series(worker, buffer, from);
         const th_waiter *waiter = waiter_of(from);
-        uint64_t how =
-            waiter ? pack(waiter->on, (uintptr_t)waiter->object) : pack(TH_ON_NOTHING, 0);
+        uint64_t how = waiter ? pack_wait(waiter) : pack(TH_ON_NOTHING, 0);
         if (worker->left.kind == TH_COMMIT_YIELD) {
             how = pack(TH_TRACED_YIELDED, 0);
         } else if (worker->left.kind == TH_COMMIT_ROOT) {

@@ -91,6 +91,22 @@ static inline bool th_on_is_descriptor(th_on on) {
     return on >= TH_ON_INPUT && on <= TH_ON_CLOSE;
 }
 
+/*
+ * Whom a message is from or to, above its tag. Each is 2 more than its number, 1: any, 0: not told.
+ * Both have room in a mark of a trace.
+ */
+#define TH_MESSAGE_ABOVE 32u
+#define TH_MESSAGE_NUMBER 2u
+#define TH_MESSAGE_PEERS ((1 << 24) - 2)
+
+static inline uint64_t th_message_of(int peer, int tag) {
+    const uint64_t low = tag < 0 ? 1 : (uint64_t)tag + TH_MESSAGE_NUMBER;
+    const uint64_t high = peer < 0                  ? 1
+                          : peer < TH_MESSAGE_PEERS ? (uint64_t)peer + TH_MESSAGE_NUMBER
+                                                    : 0;
+    return high << TH_MESSAGE_ABOVE | low;
+}
+
 typedef struct th_waiter {
     struct th_waiter *next; /* the list's, protected by its lock */
     struct th_waiter *prev;
@@ -103,6 +119,7 @@ typedef struct th_waiter {
             uint32_t note; /* a fiber's: see TH_NOTE_COUNT, TH_ON_SIGNAL; a thread's: io's own */
             uint32_t turn; /* of a descriptor (core/inspect/world.h) */
         };
+        uint64_t message; /* TH_ON_OUTSIDE: th_message_of, or 0 */
     };
     bool timed;    /* constant: something else than a wake may end it, so wakers claim it first */
     bool part;     /* constant: a part of `object`, a wait on several lists; timed as well */

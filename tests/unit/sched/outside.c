@@ -5,6 +5,9 @@
 #include "support/report/printed.h"
 #include "support/report/reports.h"
 #include "support/times.h"
+#include "support/report/traces.h"
+
+#include <limits.h>
 
 #include <thrum/dump.h>
 
@@ -54,6 +57,45 @@ TEST(the_text_is_told) {
     rig_wait_done(&r);
     CHECK_EQ(w.code, 0);
     CHECK(!thrum_event_test(&w.event));
+    rig_stop(&r);
+}
+
+static int waits_for_messages(void *arg) {
+    sight *w = arg;
+    CHECK_EQ(thrum_event_wait_message(&w->event, WHAT, 3, 7, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_event_wait_message(&w->event, WHAT, -1, INT_MAX, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_event_wait_message(&w->event, WHAT, INT_MAX, -1, THRUM_FOREVER), 0);
+    return waits(arg);
+}
+
+TEST(traces_have_the_peer_and_the_tag_of_a_message) {
+    /* Those of the stretch that ends, and both ends of the wait; there is no room for any peer. */
+    static const char *const args[] = {"\"peer\":3,\"tag\":7}",
+                                       "\"peer\":\"any\",\"tag\":2147483647}", "\"tag\":\"any\"}"};
+    rig r;
+    sight w;
+    rig_begin(&r, 0);
+    sight_init(&w, THRUM_EVENT_AUTO);
+    CHECK_EQ(thrum_trace_start(r.sched, 0), 0);
+    rig_go(&r, waits_for_messages, &w);
+    for (int i = 0; i < 4; i++) {
+        CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
+        thrum_event_signal(&w.event);
+    }
+    rig_wait_done(&r);
+    CHECK_EQ(thrum_trace_stop(r.sched), 0);
+    trace_page p = trace_written(r.sched);
+    CHECK_EQ(p.waits_begun, 4);
+    CHECK_EQ(p.waits_ended, 4);
+    for (int i = 0; i < 3; i++) {
+        char text[100];
+        snprintf(text, sizeof text, "\"on\":\"something outside\",%s", args[i]);
+        CHECK_EQ(trace_count(&p, text), 1);
+        snprintf(text, sizeof text, "\",\"args\":{%s", args[i]);
+        CHECK_EQ(trace_count(&p, text), 2);
+    }
+    CHECK_EQ(trace_count(&p, "\"on\":\"something outside\"}"), 1);
+    trace_end(&p);
     rig_stop(&r);
 }
 
