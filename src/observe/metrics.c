@@ -322,12 +322,32 @@ static void print_text(printer *p) {
         print_ranges(p, workers);
 }
 
+#define SAMPLE_NAME 64
+
+static bool is_time(const field *f) {
+    const size_t length = strlen(f->name);
+    return strcmp(f->name + length - strlen("_ns"), "_ns") == 0;
+}
+
+/* "thrum_parks_total", "thrum_running_seconds": Prometheus has units in names, and one of times. */
+static void name_sample(const field *f, char name[SAMPLE_NAME]) {
+    const int length = (int)(strlen(f->name) - (is_time(f) ? strlen("_ns") : 0));
+    (void)snprintf(name, SAMPLE_NAME, "thrum_%.*s%s%s", length, f->name,
+                   is_time(f) ? "_seconds" : "", is_gauge(f) ? "" : "_total");
+}
+
+/* Seconds not by %f, which writes a comma in some locales. */
 static void print_sample(printer *p, const field *f, const char *worker, uint64_t value) {
-    print(p, "thrum_%s%s{sched=", f->name, is_gauge(f) ? "" : "_total");
+    char name[SAMPLE_NAME];
+    name_sample(f, name);
+    print(p, "%s{sched=", name);
     print_quoted(p, p->sched->name);
     if (worker != NULL)
         print(p, ",worker=\"%s\"", worker);
-    print(p, "} %" PRIu64 "\n", value);
+    if (is_time(f))
+        print(p, "} %" PRIu64 ".%09" PRIu64 "\n", value / 1000000000, value % 1000000000);
+    else
+        print(p, "} %" PRIu64 "\n", value);
 }
 
 /*
@@ -346,9 +366,10 @@ static void print_prometheus(printer *p) {
     read_all(p->sched, &all);
     for (size_t i = 0; i < FIELDS; i++) {
         const field *f = &fields[i];
-        const char *suffix = is_gauge(f) ? "" : "_total";
-        print(p, "# HELP thrum_%s%s %s\n", f->name, suffix, f->help);
-        print(p, "# TYPE thrum_%s%s %s\n", f->name, suffix, is_gauge(f) ? "gauge" : "counter");
+        char name[SAMPLE_NAME];
+        name_sample(f, name);
+        print(p, "# HELP %s %s\n", name, f->help);
+        print(p, "# TYPE %s %s\n", name, is_gauge(f) ? "gauge" : "counter");
         thrum_metrics m;
         for (unsigned worker = 0; workers_have(f) && worker < workers; worker++) {
             char label[16];
