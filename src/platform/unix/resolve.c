@@ -10,8 +10,8 @@
 
 #include "platform/faults.h"
 
+/* `system` is what errno was afterwards: glibc takes files that it cannot open for empty ones. */
 static int code_of(int error, int system) {
-    (void)system;
     switch (error) {
     case EAI_NONAME:
 #ifdef EAI_NODATA
@@ -20,7 +20,7 @@ static int code_of(int error, int system) {
 #ifdef EAI_ADDRFAMILY
     case EAI_ADDRFAMILY:
 #endif
-        return -ENOENT;
+        return system == EMFILE || system == ENFILE ? -system : -ENOENT;
     case EAI_AGAIN:
         return -EAGAIN;
     case EAI_MEMORY:
@@ -46,6 +46,7 @@ int th_os_resolve(const char *host, th_os_family family, th_os_address out[], un
         return -EAGAIN;
     }
     int saved = th_os_errno_get();
+    th_os_errno_set(0);
     const int error = getaddrinfo(host, NULL, &hints, &found);
     const int code = error ? code_of(error, th_os_errno_get()) : 0;
     unsigned n = 0;

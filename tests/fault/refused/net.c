@@ -267,3 +267,16 @@ TEST(names_without_a_thread) {
     /* -EAGAIN, and the next lookup works. */
     both(names_body);
 }
+
+TEST(names_without_a_descriptor) {
+    /* The lack is told: it does not mean that there is no such name. */
+    struct rlimit before;
+    thrum_address found[4];
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const struct rlimit none = {0, before.rlim_max};
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    const int without = thrum_resolve("localhost", 80, 0, found, 4, far_off());
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    CHECK_EQ(without, -EMFILE);
+    CHECK(thrum_resolve("localhost", 80, 0, found, 4, far_off()) > 0);
+}
