@@ -278,10 +278,11 @@ typedef struct thrum_config {
 THRUM_API void thrum_config_init(thrum_config *config);
 
 /*
- * Returns how many processors the system grants: those in the calling thread's affinity mask, but
- * at most the least CPU quota of the process's cgroups, rounded up; at least 1. A scheduler that
- * this thread starts with THRUM_WORKERS_AUTO, and without `cpus`, has so many workers, up to
- * THRUM_WORKERS_MAX. Any thread may call it. It never suspends and cannot fail.
+ * Returns how many processors the system grants: the number in the calling thread's affinity mask
+ * or, if it is smaller, the smallest CPU quota of the process's cgroups, rounded up; at least 1. A
+ * scheduler that this thread starts with THRUM_WORKERS_AUTO, and without `cpus`, has that many
+ * workers, but at most THRUM_WORKERS_MAX. Any thread may call it. It never suspends and cannot
+ * fail.
  */
 THRUM_API unsigned thrum_cpus_granted(void);
 

@@ -53,7 +53,7 @@ THRUM_BEGIN_DECLS
  * or computes, and which spare worker stands in, as far as spares have looked: they do while no
  * worker is free, or none was a moment ago, or a spare stands in.
  *
- * A fiber that runs is told with its task's function, "runs on worker 1 (function)"; as JSON
+ * For a fiber that runs it names the function of its task, "runs on worker 1 (function)"; as JSON
  * `function`. Nodes of graphs have none.
  *
  * For each fiber that does not run, or whose thread waits in a system call (where the system

@@ -73,10 +73,10 @@ THRUM_API THRUM_NODISCARD int thrum_event_wait_until(thrum_event *event, thrum_t
 THRUM_API THRUM_NODISCARD int thrum_event_wait_outside(thrum_event *event, const char *what,
                                                        thrum_time deadline);
 /*
- * Does the same for an event that the end of a message is, such as one of MPI's. Traces show its
- * peer's number and its tag; a negative one is any (thrum/trace.h). Any thread may call it. It may
- * suspend. It returns 0, or with the event as it was -ETIMEDOUT past the deadline, -ECANCELED when
- * the caller is cancelled.
+ * Does the same as thrum_event_wait_outside for an event that signals the end of a message, such as
+ * an MPI message. Traces show the number of its peer and its tag; a negative number means any
+ * (thrum/trace.h). Any thread may call it. It may suspend. It returns 0, or with the event as it
+ * was -ETIMEDOUT past the deadline, -ECANCELED when the caller is cancelled.
  */
 THRUM_API THRUM_NODISCARD int thrum_event_wait_message(thrum_event *event, const char *what,
                                                        int peer, int tag, thrum_time deadline);

@@ -133,7 +133,7 @@ THRUM_API int thrum_metrics_read(const thrum_sched *sched, int worker_or_all, th
 
 /*
  * Prints all counters: as text, a column for each worker and the sum, or in the named format. For
- * Prometheus a counter's name ends in `_total`, and times are seconds: thrum_parks_total,
+ * Prometheus a counter's name ends in `_total`, and times are in seconds: thrum_parks_total,
  * thrum_running_seconds. The stream stays the caller's, and is flushed. Any thread may call it
  * while the scheduler lives. It never suspends, but blocks the thread, and so a task's worker, for
  * the time of the printing. It returns 0, -EINVAL for NULL or an unknown format, -EIO when

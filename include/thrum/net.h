@@ -184,14 +184,14 @@ THRUM_API THRUM_NODISCARD int thrum_address_text(const thrum_address *address, c
  *
  * The process looks up at most 16 names at a time; others wait for their turn. Lookups that all
  * callers have given up do not count, and if none of the others has ended for 20 ms, one more is
- * begun, up to 1024 in all. A name that would have to wait is first looked for in the system's
- * hosts file, and "localhost" is found there in any case.
+ * begun, up to 1024 in all. A name that would have to wait is first looked up in the system's
+ * hosts file; "localhost" counts as one of its names in any case.
  *
  * It returns how many addresses it has written, at most `max` and at most 32, or an error: -EINVAL
  * for no name, no such family or a `max` of 0; -ENAMETOOLONG; -ENOENT when there is no such name,
  * or it has no such address; -EAGAIN when no server could tell, or the system refuses a
  * thread, and there are none, or none has begun a lookup for 100 ms; -EMFILE or -ENFILE when the
- * resolver has no descriptor; -EIO for other troubles of it; -ENOMEM; -ETIMEDOUT; -ECANCELED.
+ * resolver gets no descriptor; -EIO for its other failures; -ENOMEM; -ETIMEDOUT; -ECANCELED.
  */
 THRUM_API THRUM_NODISCARD int thrum_resolve(const char *host, uint16_t port, unsigned family,
                                             thrum_address *out, unsigned max, thrum_time deadline);

@@ -72,8 +72,7 @@ THRUM_API THRUM_NODISCARD int thrum_go_with(const thrum_attr *attr, thrum_fn fn,
  *
  * Using a handle after its join or detach aborts with one line, also if a later task has its memory
  * by then. It goes unnoticed if that is the 65,536th later task there (on 32-bit systems the 8th),
- * or if the memory has gone back to the system; a handle that is used so after its scheduler has
- * ended may crash.
+ * or if the memory has gone back to the system. After the scheduler's end such a use may crash.
  */
 THRUM_API THRUM_NODISCARD int thrum_spawn(thrum_handle **out, thrum_fn fn, void *arg);
 THRUM_API THRUM_NODISCARD int thrum_spawn_with(thrum_handle **out, const thrum_attr *attr,

@@ -60,9 +60,9 @@ THRUM_API int thrum_trace_stop(thrum_sched *sched);
  *   - Asynchronous slices of category "outside": waits for descriptors ("reads fd 12", "writes fd
  *     12", "waits for fd 12"), connections, names, files ("waits for a file"), signals, selects
  *     with descriptors, and what else is outside ("waits for something outside"), until the task
- *     goes on. Those for messages (thrum_event_wait_message, calls of MPI) have in their args
- *     `peer` and `tag`, numbers or "any", and so has the slice of the task that began the wait.
- *     A peer's number beyond 16,777,213 is left out.
+ *     goes on. Waits for messages (thrum_event_wait_message, calls of MPI) have `peer` and `tag`
+ *     in their args, each a number or "any"; so has the slice of the task that began the wait. A
+ *     peer whose number is above 16,777,213 is left out.
  *   - In `otherData`: `dropped`, the number of events of this trace that newer ones took the place
  *     of; the number of untraced threads; the start on the clock of thrum_now.
  *
