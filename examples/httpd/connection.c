@@ -19,7 +19,7 @@
 
 enum { BODY_ROOM = 4096 }; /* behind the longest head, for what follows it */
 
-enum { LINGER_MAX = 32 << 20 }; /* bytes that are dropped of what is no body */
+enum { LINGER_MAX = 32 << 20 }; /* bytes to drop of what is not a body's data */
 
 #define CROWDED_IDLE_NS THRUM_MS(300)
 #define ENDING_LINGER_NS THRUM_S(1)
@@ -64,7 +64,7 @@ int connection_serve(thrum_io io, void *arg) {
     return 0;
 }
 
-/* How long a connection may be idle: not for long where places are few, as others need them. */
+/* How long a connection may be idle: only briefly when few are left, as others need them. */
 static thrum_time idle_time(const struct connection *c, thrum_time wanted) {
     const struct server *server = c->server;
     unsigned there = atomic_load_explicit(&server->xconnections, memory_order_relaxed);
@@ -72,7 +72,7 @@ static thrum_time idle_time(const struct connection *c, thrum_time wanted) {
                                                                                : wanted;
 }
 
-/* Whether what divides a body into chunks is longer than a body and a head may be. */
+/* Whether a body's chunk sizes and extensions are longer than a body and a head may be together. */
 static bool is_padded(const struct connection *c) {
     return c->request.framing > c->body.max + c->server->options->head;
 }
@@ -83,10 +83,10 @@ static thrum_time sooner(thrum_time a, thrum_time b) {
 
 /*
  * A close while bytes come in that nobody reads makes the system send a reset, which may overtake
- * the last answer. So the end is announced first, and bytes that come are dropped, as nginx does
- * it: until the peer ends, nothing has come for linger_idle_time, or linger_time has passed. When
- * the server ends, a second is left. Many clients read an answer only when they have sent all of
- * their body; there is no such reason to send much else.
+ * the last answer. So this announces the end first and then drops incoming bytes, as nginx does,
+ * until the peer ends, nothing has come for linger_idle_time, or linger_time has passed. Once the
+ * server ends, one second is left. Many clients read an answer only when they have sent their whole
+ * body, so a body is dropped to its end; all else only up to LINGER_MAX.
  */
 static void linger(const struct connection *c) {
     const bool is_upload = c->request.has_body && !c->request.has_chunks && !is_padded(c);
@@ -136,7 +136,7 @@ static int too_large(const struct connection *c) {
 
 /*
  * Reads lines, which stay where they are: a request's head, with its end if no body follows, or its
- * trailers. `parsed` bytes of it have been read. Returns 0, a status, or NOBODY.
+ * trailers. `parsed` bytes of them have been parsed. Returns 0, a status, or NOBODY.
  */
 static int read_lines(struct connection *c, size_t parsed, thrum_time deadline) {
     const size_t max = c->server->options->head;
@@ -263,7 +263,7 @@ static bool respond(struct connection *c) {
     return status != NOBODY;
 }
 
-/* How long to wait for a request. Who has just come gets as long as for a head. */
+/* How long to wait for a request. A new connection has as long as for a head. */
 static thrum_time patience(const struct connection *c) {
     const struct options *options = c->server->options;
     return c->served ? idle_time(c, options->idle_time) : options->head_time;

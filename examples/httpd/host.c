@@ -12,7 +12,7 @@ static bool is_of_name(char c) {
            (c != '\0' && strchr("-._~!$&'()*+,;=", c) != NULL);
 }
 
-/* How many bytes at the begin are a name, or an IPv4 address; three may stand for one. */
+/* How many bytes at the beginning are a name or an IPv4 address. "%41" is one character in it. */
 static size_t name_length(struct text text) {
     size_t n = 0;
     while (n < text.length) {
@@ -26,7 +26,7 @@ static size_t name_length(struct text text) {
     return n;
 }
 
-/* How many are an IPv6 address in brackets. */
+/* How many bytes at the beginning are an IPv6 address in brackets. */
 static size_t address_length(struct text text) {
     size_t n = 1;
     while (n < text.length &&

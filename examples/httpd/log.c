@@ -30,8 +30,8 @@ struct log {
     bool is_torn;       /* the last write ended within a line; the writer's */
     atomic_bool xstuck; /* there was no room for FULL_NS, and no write has ended since */
     atomic_ulong xlost;
-    atomic_ulong xheld;   /* those that are being written */
-    atomic_ulong xwrites; /* that have ended */
+    atomic_ulong xheld;   /* lines that are being written */
+    atomic_ulong xwrites; /* writes that have ended */
 };
 
 /* Counts the lines whose ends are there. */
@@ -172,8 +172,9 @@ static void say_lost(unsigned long lost) {
 }
 
 /*
- * Waits for the writer as long as its writes end: -ETIMEDOUT after two looks at which none had. One
- * look would not do: a process that was held up for longer sees only that its time is over.
+ * Waits for the writer as long as it gets on: -ETIMEDOUT after two looks in a row at which no write
+ * had ended since the look before. One look is not enough: if the process was held up for longer,
+ * its time is over at once.
  */
 static int await_writer(struct log *log) {
     int err = -ETIMEDOUT;

@@ -20,7 +20,7 @@ static const char help[] =
     "  -q, --quiet            no access log on stdout\n"
     "  -n, --workers N        worker threads (one a CPU)\n"
     "  -c, --connections N    at a time; more wait until they are accepted (10000)\n"
-    "      --head BYTES       of a request line with its fields, trailers too (16384)\n"
+    "      --head BYTES       of a request line with its fields and trailers (16384)\n"
     "      --body BYTES       of a request's body (1048576)\n"
     "      --bodies BYTES     of all bodies in memory at a time (67108864)\n"
     "      --head-time S      seconds for a request's head to come (10)\n"

@@ -18,14 +18,14 @@ struct options {
     unsigned workers;    /* 0: one a CPU */
 
     size_t connections; /* at a time */
-    size_t head;        /* bytes of a request line with its fields, trailers too: 414 or 431 */
-    size_t body;        /* bytes of a request's body: 413; what divides it into chunks may take as
-                         * many, and `head` more */
+    size_t head;        /* bytes of a request line with its fields and trailers: 414 or 431 */
+    size_t body;        /* bytes of a request's body: 413; its chunk sizes and extensions may take
+                         * as many, and `head` more */
     size_t bodies;      /* bytes of all bodies that are in memory at a time: 503 */
 
     thrum_time head_time;        /* from the first byte of a request to the end of its head: 408 */
     thrum_time body_time;        /* from there to the end of its body: 408 */
-    thrum_time write_time;       /* for the other side to take a piece of an answer (output.h) */
+    thrum_time write_time;       /* for the peer to take a piece of an answer (output.h) */
     thrum_time idle_time;        /* between two requests */
     thrum_time drain_time;       /* for what has begun, once the server ends */
     thrum_time linger_time;      /* to read and drop what comes after a refusal, in all */

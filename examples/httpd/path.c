@@ -7,7 +7,7 @@
 
 enum { BAD_REQUEST = 400, NOT_FOUND = 404, TOO_LONG = 414 };
 
-/* Leaves the path of a target: without scheme and host, and without its query. Empty: none. */
+/* Leaves the path of a target: without scheme, host and query. Empty: it has none. */
 static struct text cut(struct text target) {
     static const char scheme[] = "http://";
     size_t length = sizeof scheme - 1;

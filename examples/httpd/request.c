@@ -41,8 +41,8 @@ static int on_field(llhttp_t *parser, const char *at, size_t length) {
 }
 
 /*
- * Whether a field that is not kept counts in a head alone: by it a program would find another end
- * of the request, or take its body for something else (RFC 9110, 6.5.1).
+ * Whether a field that is not kept may be in a head only: in a trailer it could make a program find
+ * another end of the request, or take its body for something else (RFC 9110, 6.5.1).
  */
 static bool is_for_heads(struct text name) {
     static const char *const names[] = {
@@ -71,7 +71,7 @@ static int on_field_complete(llhttp_t *parser) {
     while (request->field < FIELDS && !text_is(name, names[request->field])) {
         request->field++;
     }
-    if (request->has_chunks) { /* of trailers none is kept */
+    if (request->has_chunks) { /* no trailer is kept */
         request->is_odd = request->is_odd || request->field < FIELDS || is_for_heads(name);
         request->field = FIELDS;
     }
@@ -207,7 +207,7 @@ static bool has_plain_lines(const char *at, size_t size) {
     return true;
 }
 
-/* Whether one space stands before the target, and one behind it. llhttp takes several. */
+/* Whether exactly one space is before the target, and one after it. llhttp accepts several. */
 static bool has_plain_spaces(const struct request *request) {
     struct text target = request_target(request);
     const char *end = target.at + target.length;

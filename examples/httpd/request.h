@@ -4,7 +4,7 @@
  * The head of a request (its first line with its fields) stays where it came to, and the request
  * only notes where in it each thing stands. Fields that nothing here asks for are passed over. The
  * body is handed on piece by piece (body.h). Trailers, which may follow a chunked body, stay behind
- * the head and are read as it is. A connection has one of these, for one request after the other,
+ * the head and are read like it. A connection has one of these, for one request after the other,
  * and nothing is allocated.
  *
  * llhttp is strict about what decides where a request ends. What it lets pass, and two programs
@@ -33,7 +33,7 @@ struct request {
     llhttp_t parser;
     const char *head; /* the request's first byte, where it is now */
     size_t head_size; /* once it is there; with the trailers, once they are there */
-    size_t framing;   /* bytes of a body that are no data: the sizes and extensions of chunks */
+    size_t framing;   /* bytes of a body that are not data: the sizes and extensions of chunks */
 
     struct span target;
     struct span name; /* of the field that is being read */
@@ -47,7 +47,7 @@ struct request {
     bool keep_alive; /* the other side can have another answer after this one */
     bool has_body;
     bool twice;  /* a field was there twice */
-    bool is_odd; /* a line was folded, a field has no name, or may not be among trailers */
+    bool is_odd; /* a line was folded, or a field has no name or may not be a trailer */
     int refusal; /* what its body was refused with: a status, or 0 */
     struct body *body;
 };
@@ -78,8 +78,8 @@ enum parsed request_parse(struct request *request, const char *head, const char 
 int request_refusal(const struct request *request);
 
 /*
- * Looks at a head that is there, and again at both when trailers are there. Returns 0, or the
- * status with which to refuse it.
+ * Checks a head that is there, and later, if trailers have come, both. Returns 0, or the status
+ * with which to refuse the request.
  */
 int request_check(const struct request *request);
 

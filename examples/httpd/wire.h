@@ -31,7 +31,7 @@ int64_t wire_write(struct wire *wire, const void *from, size_t size, thrum_time 
 /* Whether more has come, as far as the system or further. */
 bool wire_is_more_there(const struct wire *wire);
 
-/* Announces that no more will be written: 0 or a code. The other side may go on. */
+/* Announces that no more will be written. Returns 0 or a code. The peer may go on sending. */
 int wire_announce_end(struct wire *wire, thrum_time deadline);
 
 /* Ends what wire_open has begun. `is_torn`: the other side need not be told. */
