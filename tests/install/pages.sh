@@ -1,6 +1,6 @@
 #!/bin/sh
-# Commands that pages print for those who build by hand work as they are printed: a plugin (docs/guide/rules.md), the two
-# files (docs/packages.md), musl (docs/platforms.md). Without optimization, which would take most of the time.
+# The commands that pages print for builds by hand work as they are printed: a plugin (docs/guide/rules.md), the two
+# files (docs/packages.md), musl (docs/platforms.md). They are run without optimization, which would take most of the time.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -13,7 +13,7 @@ cp "$here/consumer.inc" app.c
 cp "$here/dlclose.inc" dlclose.c
 export CFLAGS=-O0
 
-printed() { # PAGE BEGINNING: the indented lines from the one that begins so to the next empty one
+printed() { # PAGE BEGINNING: runs the indented lines from the one that begins so to the next empty one
     sed -n "/^ *$2/,/^\$/p" "$root/docs/$1" | sed 's/ -O2 / -O0 /' >commands
     [ -s commands ] || { echo "$1 prints no $2"; exit 1; }
     cat commands
@@ -32,7 +32,7 @@ tools/amalgamate --out .
 printed packages.md 'cc .*-c thrum.c'
 ./a.out
 
-command -v musl-gcc >/dev/null || { echo "no musl-gcc here: that part is left out"; exit 0; }
+command -v musl-gcc >/dev/null || { echo "musl-gcc is not installed: that part is skipped"; exit 0; }
 rm -f app
 printed platforms.md 'cmake .*musl'
 ./app

@@ -30,7 +30,7 @@ int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set) {
     return count ? 0 : -1;
 }
 
-/* What a rank is told that may use so many processors, from this one on. */
+/* What the call returns for a rank that may use `n` processors, from `from` on. */
 static unsigned workers_with(unsigned from, unsigned n) {
     NOT_BY_POSIX("sets of processors");
     first = from;
@@ -52,7 +52,7 @@ static unsigned ranks_here(void) {
 }
 
 TEST(ranks_with_the_same_processors_divide_them) {
-    /* Also where a part of one is no round number, and where there are fewer than ranks. */
+    /* Also if a share is no round number, and if there are fewer processors than ranks. */
     CHECK_EQ(workers_with(3, 2 * ranks_here()), 2);
     CHECK_EQ(workers_with(0, 8), 8 / ranks_here());
     CHECK_EQ(workers_with(THRUM_CPUS_MAX - 1, 1), 1);
@@ -70,12 +70,12 @@ TEST(a_processor_that_two_ranks_have_is_half_of_one) {
 }
 
 TEST(ranks_on_one_processor_of_another_rank) {
-    /* All but the first have one, which the first has as well, beside three of its own. */
+    /* The others all have the same one, which the first has as well, beside three of its own. */
     CHECK_EQ(workers_with(rank() ? 3 : 0, rank() ? 1 : 4), rank() ? 1 : ranks_here() > 1 ? 3 : 4);
 }
 
 TEST(a_quota_counts_if_it_is_less) {
-    /* Ranks that share their processors share it. */
+    /* Ranks that share their processors share the quota. */
     memcpy(quota, "350000", 6); /* in 100000: of three and a half, rounded up */
     CHECK_EQ(workers_with(100 * rank(), 8), 4);
     CHECK_EQ(workers_with(100 * rank(), 3), 3);

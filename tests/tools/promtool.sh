@@ -1,8 +1,8 @@
 #!/bin/sh
-# What Prometheus' own tool says of the metrics that a program prints: nothing.
+# Prometheus' own tool has no complaint about the metrics that a program prints.
 #   promtool.sh PROGRAM     one that prints them (metrics.c)
 set -eu
-command -v promtool >/dev/null || { echo "no promtool here (Debian: prometheus)"; exit 77; }
+command -v promtool >/dev/null || { echo "promtool is not installed (Debian: prometheus)"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$1" >"$work/metrics"

@@ -41,7 +41,7 @@ def test_trailers_limit():
 
 
 def test_chunks_limit():
-    """What divides a body may be as long as a body and a head."""
+    """Chunk sizes and extensions may be as long as a body and a head together."""
     with Server("--head", "500", "--body", "1000") as server:
         def post_chunks(chunks):
             return server.one(post(chunks + b"0\r\n\r\n", "Transfer-Encoding: chunked"))
@@ -109,7 +109,7 @@ def test_times():
 
 
 def test_lingering():
-    """Who is refused in the middle of sending may go on, within limits of silence and in all."""
+    """A client that is refused in the middle of sending may go on, within limits for silence and in total."""
     refused = post(b"", "Content-Length: 99999999")
 
     def send_for_ever(client, text):
@@ -127,7 +127,7 @@ def test_lingering():
         wait_for(server, 1)
         client.send(b"a" * HUGE)  # all of it is taken
         wait_for(server, 1)
-    # The other limit is far off in each of these, so it is this one that ends the connection.
+    # The other limit is far off in each of these, so the given one ends the connection.
     with Server("--linger-idle-time", "0.1") as server, server.client(refused) as client:
         expect(client.answer(), 413, Connection="close")
         wait_for(server, 0)
@@ -135,7 +135,7 @@ def test_lingering():
         expect(client.answer(), 413, Connection="close")
         send_for_ever(client, b"a" * 65536)
         wait_for(server, 0)
-    # There is no need to send much that is no body.
+    # A client has no need to send much that is not a body's data.
     with Server() as server:
         for begin, more in ((b"GET /hello HTTP/1.1\r\nA: ", b"a"), (b"nonsense\r\n", b"a"), (post(b"1;", CHUNKED), b"a"),
                             (post(b"0\r\n", CHUNKED), b"A: b\r\n")):

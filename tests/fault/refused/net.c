@@ -269,7 +269,7 @@ TEST(names_without_a_thread) {
 }
 
 TEST(names_without_a_descriptor) {
-    /* The lack is told: it does not mean that there is no such name. */
+    /* The lack is reported, not taken for a name that does not exist. */
     struct rlimit before;
     thrum_address found[4];
     CHECK_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);

@@ -1,7 +1,7 @@
 /*
- * yield_returns.c: a yield returns, and what else would starve comes, while others keep each other
- * ready for ever: the row of them ends only when the test has what it waits for. And it returns no
- * earlier: all that was queued has run.
+ * yield_returns.c: a yield returns, and whatever else would starve runs, while others keep each
+ * other ready for ever: their row ends only when the test has what it waits for. A yield does not
+ * return too early, either: all that was queued has run.
  */
 /* matrix: policy workers */
 #include "support/io/files.h"

@@ -1,5 +1,5 @@
 /*
- * dump_serve.c: what dumps and traces say of a server and its connections: their tasks have names,
+ * dump_serve.c: what dumps and traces say of a server and its connections: their tasks have names
  * and the user's function.
  */
 /* matrix: policy workers */

@@ -28,7 +28,7 @@ TEST(more_than_eight_workers_have_no_columns) {
 }
 
 TEST(prometheus_has_times_in_seconds) {
-    /* With nine places, whatever the locale; their names say so, and none says nanoseconds. */
+    /* Times have nine places in any locale; their names have the unit, and none is in ns. */
     static const char *const names[] = {"queued_oldest", "running", "longest_run"};
     char *text = print_of(1, THRUM_PROMETHEUS);
     CHECK(strstr(text, "_ns") == NULL);

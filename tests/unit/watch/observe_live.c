@@ -97,7 +97,7 @@ static int goes(void *arg) {
     return thrum_go(burns_a_processor, NULL);
 }
 
-/* Nothing but its fiber knows a task without a handle: its object has been put back. */
+/* Only its fiber knows a task without a handle: its object has been put back. */
 static void check_told(rig *r, const char *text) {
     char running[300];
     SPIN_UNTIL(atomic_load(&begun));
