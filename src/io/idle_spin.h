@@ -45,7 +45,7 @@ static inline bool th_idle_spin_begin(th_idle_spin *spin, bool never) {
 /* Without the lock: looks whether there is anything, for as long as that may take. */
 void th_idle_spin_look(const uint32_t *xlength);
 
-/* Whether the calling thread has one processor. */
+/* Whether the calling thread may run on one processor only. */
 bool th_idle_spin_is_alone(void);
 
 static inline void th_idle_spin_end(th_idle_spin *spin, bool found) {

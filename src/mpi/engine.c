@@ -186,10 +186,10 @@ int thrum_mpi_metrics_read(thrum_mpi_metrics *out) {
 
 #define WHOLE ((uint64_t)1 << 32) /* one processor: shares are parts of it */
 
-/* This rank's part of the processors that it may use; 0: MPI, or the system of a rank, refuses. */
+/* This rank's share of its processors; 0: MPI fails, or a rank cannot read its processors. */
 static uint64_t share_of(MPI_Comm machine) {
     cpu_set_t mine[THRUM_CPUS_MAX / CPU_SETSIZE];
-    uint16_t ranks[THRUM_CPUS_MAX + 1]; /* of each processor; the last: those that do not know */
+    uint16_t ranks[THRUM_CPUS_MAX + 1]; /* of each processor; the last: that cannot read theirs */
     const bool is_known = sched_getaffinity(0, sizeof mine, mine) == 0;
     uint64_t share = 0;
     unsigned count = 0;
@@ -208,7 +208,7 @@ static uint64_t share_of(MPI_Comm machine) {
             count++;
         }
     }
-    /* A quota is taken as one of each processor: ranks that share processors share it as well. */
+    /* A quota counts as a part of each processor, so ranks that share processors share it, too. */
     const unsigned granted = thrum_cpus_granted();
     return granted < count ? share * granted / count : share;
 }

@@ -37,7 +37,7 @@ struct th_mpi_record {
     int *indices;
     MPI_Message *message;
     bool has_rows;   /* it waits for each of its requests, which MPI_Testsome is asked about */
-    bool is_alone;   /* wait, not waitall: the request's own code is told */
+    bool is_alone;   /* wait, not waitall: the request's own code is returned */
     bool is_message; /* begun here: its peer and its tag are known, for traces; negative: any */
     int peer;
     int tag;

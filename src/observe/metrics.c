@@ -329,14 +329,14 @@ static bool is_time(const field *f) {
     return strcmp(f->name + length - strlen("_ns"), "_ns") == 0;
 }
 
-/* "thrum_parks_total", "thrum_running_seconds": Prometheus has units in names, and one of times. */
+/* "thrum_parks_total", "thrum_running_seconds": Prometheus has units in names, and seconds. */
 static void name_sample(const field *f, char name[SAMPLE_NAME]) {
     const int length = (int)(strlen(f->name) - (is_time(f) ? strlen("_ns") : 0));
     (void)snprintf(name, SAMPLE_NAME, "thrum_%.*s%s%s", length, f->name,
                    is_time(f) ? "_seconds" : "", is_gauge(f) ? "" : "_total");
 }
 
-/* Seconds not by %f, which writes a comma in some locales. */
+/* Seconds are not printed by %f, which writes a comma in some locales. */
 static void print_sample(printer *p, const field *f, const char *worker, uint64_t value) {
     char name[SAMPLE_NAME];
     name_sample(f, name);

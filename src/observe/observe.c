@@ -23,7 +23,7 @@
 #include "thrum/dump.h"
 
 #define PEERS_MAX 8u
-#define PLACES (PEERS_MAX + 1) /* one for whoever has yet to show that it is the user */
+#define PLACES (PEERS_MAX + 1) /* one for a connection that has yet to show the key */
 #define LINE_BYTES 64u
 #define PAGE_BYTES 4096u
 #define REST_NS 100000000        /* after a connection that could not be taken */
@@ -33,7 +33,7 @@ typedef struct peer {
     int fd;        /* -1: free */
     bool asked;    /* its first line has to be the one that only the user knows */
     bool spoke;    /* it has made a request */
-    uint64_t turn; /* its last request, or its coming: a number that grows */
+    uint64_t turn; /* the number of its last request, or of its coming; it grows */
     size_t length;
     char line[LINE_BYTES]; /* what has come of the next request */
 } peer;
@@ -50,8 +50,8 @@ static thrum_sched *observed;       /* those that can be looked at, by next_obse
 static uint32_t xwanted;  /* 1: another thread waits for the lock, or has it */
 static uint32_t xleaving; /* how many want the lock for the list: an answer gives up waiting */
 
-static peer peers[PLACES]; /* the thread's, as the next */
-static uint64_t turns;     /* the last one */
+static peer peers[PLACES]; /* the thread's, like `turns` */
+static uint64_t turns;     /* the last `turn` of a peer */
 
 /*
  * The thread takes the lock by this: the lock is not fair, and one that answers without a pause
@@ -215,12 +215,12 @@ static void drop(peer *p) {
     }
 }
 
-/* Whether `a` is closed before `b`: one that has never asked first, then the longest silent. */
+/* Whether `a` is closed before `b`: first those without a request, then the longest silent. */
 static bool goes_before(const peer *a, const peer *b) {
     return a->spoke != b->spoke ? b->spoke : a->turn < b->turn;
 }
 
-/* It is the user. If it is one too many another one is closed, so those that idle keep none out. */
+/* It may ask. If it is one too many, another one is closed, so that idle ones keep nobody out. */
 static void admit(peer *p) {
     peer *first = &peers[p == peers];
     p->asked = false;
@@ -235,7 +235,7 @@ static void admit(peer *p) {
     drop(first);
 }
 
-/* False: it is neither the user nor able to read. */
+/* Handles a line. False: it is not the key, or the answer could not be sent. */
 static bool heed(peer *p) {
     if (!p->asked) {
         p->spoke = true;
@@ -286,8 +286,8 @@ static void serve(peer *p) {
 }
 
 /*
- * A place for one that comes. One is always free, or has somebody who was asked first and has not
- * said anything yet (admit): the oldest of these goes.
+ * A place for a new connection. One is always free, or has a connection that has not shown the key
+ * yet (admit); the oldest of these is closed.
  */
 static peer *place(void) {
     peer *oldest = peers;

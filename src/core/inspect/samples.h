@@ -14,11 +14,11 @@
 
 #define TH_SAMPLED_MAX TH_LIMIT(64u, 4u)
 
-/* What tasks of one function, or nodes of graphs of one name, were found at. */
+/* How often tasks of one function, or nodes of graphs of one name, were found running. */
 typedef struct th_sampled {
     uintptr_t fn; /* 0: nodes of graphs */
     uint64_t samples;
-    char name[THRUM_NAME_MAX + 1]; /* without a function; may be empty */
+    char name[THRUM_NAME_MAX + 1]; /* if there is no function; may be empty */
     char text[TH_CALL_TEXT];       /* the function's name; empty: it was not asked for yet */
 } th_sampled;
 

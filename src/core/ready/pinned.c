@@ -35,7 +35,7 @@ static void mark(th_worker *worker) {
 void th_pinned_yield(th_worker *worker, th_work *work) {
     th_pinned_collect(worker);
     if (!worker->pinned_yields.first) {
-        mark(worker); /* those behind it are marked when they come first, which is later */
+        mark(worker); /* fibers behind it get their mark when they become the first */
     }
     th_chain_append(&worker->pinned_yields, work);
 }

@@ -16,7 +16,7 @@ static inline th_work *th_pinned_take(th_worker *worker) {
     return th_unlikely(any) ? th_pinned_take_some(worker) : NULL;
 }
 
-/* A fiber yields that only the owner may run: behind the pinned work that is there by now. */
+/* Queues a fiber that yields, and that only the owner may run, behind all pinned work so far. */
 void th_pinned_yield(th_worker *worker, th_work *work);
 
 /* Whether what was there when the oldest pinned fiber yielded has been taken. The owner only. */

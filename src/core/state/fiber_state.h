@@ -34,7 +34,7 @@ typedef struct th_inherited {
     uint32_t shields;     /* the number of shields against cancels that are in force */
 } th_inherited;
 
-/* A body without a function to tell: a bound thread's own code, a strand of a graph. */
+/* A body without a function to name: a bound thread's own code, a strand of a graph. */
 #define TH_BODY_OTHER ((uintptr_t)1)
 
 typedef struct th_fiber {
@@ -43,7 +43,7 @@ typedef struct th_fiber {
     th_context context; /* valid while it is switched away */
     th_worker *worker;  /* the worker that runs it: written at each switch to it; read by itself,
                            and by snapshots (snapshot.c), like the next field */
-    uintptr_t body;     /* the function of the task whose body is on it, or TH_BODY_OTHER; or 0 */
+    uintptr_t body;     /* the function of the task that it runs, TH_BODY_OTHER, or 0: none */
     bool canary;        /* constant: its stack has no other guard */
     bool single;        /* constant: runs one task and is then freed (another stack size; tsan) */
     bool ran;           /* a body ran on it since its stack was last trimmed */
@@ -82,7 +82,7 @@ typedef struct th_fiber {
     unsigned valgrind;
 } th_fiber;
 
-/* The function of the task that the fiber runs; 0: it runs none, or one without. */
+/* The function of the task that the fiber runs; 0: it runs none, or one without a function. */
 static TH_INLINE_NO_TSAN uintptr_t th_fiber_function(const th_fiber *fiber) {
     /* relaxed: inspectors read it as of some moment */
     const uintptr_t fn = th_load_relaxed(&fiber->body);

@@ -20,7 +20,7 @@ typedef struct th_picks {
     bool brisk;             /* the last runs were short: it may take a batch at once */
     unsigned pinned_runs;   /* runs in a row through the pinned inbox */
     unsigned pinned_taken;  /* pinned work taken so far; it wraps */
-    unsigned pinned_end;    /* what that is when all that was there at a pinned yield is taken */
+    unsigned pinned_end;    /* its value once all that was there at a pinned yield is taken */
     unsigned clock_skips;   /* takes until it looks at the clock again */
     uint64_t clock_at;      /* the time of its last look at the clock, in ticks */
     th_batch *quick;        /* the batch that comes next (th_find_in_batch), or NULL */

@@ -92,8 +92,8 @@ static inline bool th_on_is_descriptor(th_on on) {
 }
 
 /*
- * Whom a message is from or to, above its tag. Each is 2 more than its number, 1: any, 0: not told.
- * Both have room in a mark of a trace.
+ * A message's peer, above its tag. Each is stored as its number plus 2; 1: any, 0: not known. Both
+ * together fit into a mark of a trace.
  */
 #define TH_MESSAGE_ABOVE 32u
 #define TH_MESSAGE_NUMBER 2u

@@ -29,7 +29,7 @@ static TH_NO_TSAN void begin(th_fiber *fiber, const void *object) {
     (void)fiber;
 }
 
-/* From now on the body of a task is on the fiber. */
+/* From now on the fiber runs a task's body with this function; 0: none. */
 static TH_INLINE_NO_TSAN void set_body(th_fiber *fiber, uintptr_t fn) {
     th_store_relaxed(&fiber->body, fn); /* relaxed: for inspectors (snapshot.c); else our own */
 }
@@ -228,7 +228,7 @@ TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
         fiber->work.worker = -1;
         worker->tie.held--;
     }
-    __asm__("" : "+r"(fiber)); /* else gcc keeps a pointer to `body` in a register for each run */
+    __asm__("" : "+r"(fiber)); /* else gcc keeps a register for `body` during each run */
     set_body(fiber, 0);
     fiber->task = NULL;
     th_activity_ended(&worker->activity.xfinished); /* last: all that the run queued is counted */

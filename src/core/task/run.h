@@ -14,8 +14,8 @@ void th_run(th_fiber *fiber, th_work *work);
 void th_handle_finish(thrum_handle *handle, int result);
 
 /*
- * The present run is told by this function from now on: the library's own, with which it was begun,
- * calls it. Task's context, before the run waits.
+ * Reports name this function for the present run from now on, in place of the library's own, with
+ * which the run began and which calls it. Task's context, before the run waits.
  */
 void th_run_shows(uintptr_t fn);
 

@@ -14,8 +14,8 @@
 #include "core/state/fiber_state.h"
 
 /*
- * In the task's context, on the calling fiber: before the call, which is of `fn` or TH_BODY_OTHER,
- * and once its values are dropped.
+ * In the task's context, on the calling fiber: before the call (`fn`: its function, or
+ * TH_BODY_OTHER), and once its values are dropped.
  */
 void th_delegated_begin(const th_inherited *inherited, uintptr_t fn);
 void th_delegated_end(void);

@@ -11,7 +11,7 @@
 /* Picks between looks at the deadlines, after which what is loose comes first. */
 #define PICKS_PER_LOOK TH_LIMIT(16u, 2u)
 
-/* Loose work in a row that comes before a fiber that yielded. */
+/* The most loose work in a row that comes before a fiber that yielded. */
 #define LOOSE_STREAK TH_LIMIT(256u, 2u)
 
 static inline bool has_workers(const thrum_sched *sched) {
@@ -87,7 +87,7 @@ static th_work *pick_fairly(th_worker *worker) {
     if (!has_workers(worker->sched) && worker->sharded.inject_streak < LOOSE_STREAK &&
         (work = take_loose(worker))) {
         worker->sharded.inject_streak++;
-        worker->picks.until_inject = 1; /* the next one or the fiber follows at once */
+        worker->picks.until_inject = 1; /* more loose work, or the fiber, follows at once */
         return work;
     }
     worker->sharded.inject_streak = 0;

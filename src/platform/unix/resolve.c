@@ -10,7 +10,7 @@
 
 #include "platform/faults.h"
 
-/* `system` is what errno was afterwards: glibc takes files that it cannot open for empty ones. */
+/* `system`: errno after the call. glibc treats files that it cannot open as empty. */
 static int code_of(int error, int system) {
     switch (error) {
     case EAI_NONAME:
