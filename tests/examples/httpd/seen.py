@@ -12,7 +12,7 @@ import tempfile
 from talk import BINARY, COMMAND, END, GET, HELLO, Server, WORK, end_with_us, expect, full_pipe, read
 
 F_SETPIPE_SZ = 1031  # which fcntl has since Python 3.10
-SAMPLE = re.compile(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(\{[a-z]+="[^"\\\n]*"(?:,[a-z]+="[^"\\\n]*")*\})? (\d+)')
+SAMPLE = re.compile(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(\{[a-z]+="[^"\\\n]*"(?:,[a-z]+="[^"\\\n]*")*\})? (\d+(?:\.\d+)?)')
 
 
 def metrics(server):
@@ -34,7 +34,7 @@ def metrics(server):
             name, labels, value = SAMPLE.fullmatch(line).groups()
             assert name == now and kinds[name], line
             assert (name, labels) not in samples, line
-            samples[name, labels] = int(value)
+            samples[name, labels] = float(value)
     return samples
 
 
