@@ -281,8 +281,9 @@ THRUM_API void thrum_config_init(thrum_config *config);
  * Returns how many processors the system grants: the number in the calling thread's affinity mask
  * or, if it is smaller, the smallest CPU quota of the process's cgroups, rounded up; at least 1. A
  * scheduler that this thread starts with THRUM_WORKERS_AUTO, and without `cpus`, has that many
- * workers, but at most THRUM_WORKERS_MAX. Any thread may call it. It never suspends and cannot
- * fail.
+ * workers, but at most THRUM_WORKERS_MAX. Any thread may call it. It reads files of the system, so
+ * it blocks the thread for a moment; it never suspends. It cannot fail: a quota that cannot be read
+ * does not count.
  */
 THRUM_API unsigned thrum_cpus_granted(void);
 

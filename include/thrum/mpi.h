@@ -101,13 +101,14 @@ THRUM_API int thrum_mpi_call(int (*fn)(void *arg), void *arg);
 
 /*
  * Returns how many workers each rank should have, so that the ranks of a machine together have no
- * more workers than it has processors. Each processor in the calling thread's affinity mask counts
- * as one divided by the number of ranks of this machine that have it in theirs. If a CPU quota
- * grants fewer processors than the mask has (thrum_cpus_granted), the sum is reduced in the same
- * proportion. The result is rounded down, and at least 1. It is a collective call of all ranks of
- * MPI_COMM_WORLD. The thread that initialized MPI may call it, before thrum_mpi_start. It never
- * suspends, but blocks the thread. It cannot fail: the result is 1 if MPI, or the system of any
- * rank of this machine, gives no answer, and before MPI_Init and after MPI_Finalize.
+ * more workers than it has processors, unless there are more ranks than processors. Each processor
+ * in the calling thread's affinity mask counts as one divided by the number of ranks of this
+ * machine that have it in theirs. If a CPU quota grants fewer processors than the mask has
+ * (thrum_cpus_granted), the sum is reduced in the same proportion. The result is rounded down, and
+ * at least 1. It is a collective call of all ranks of MPI_COMM_WORLD. The thread that initialized
+ * MPI may call it, before thrum_mpi_start. It never suspends, but blocks the thread. It cannot
+ * fail: the result is 1 if MPI, or the system of any rank of this machine, gives no answer, and
+ * before MPI_Init and after MPI_Finalize.
  */
 THRUM_API unsigned thrum_mpi_workers(void);
 

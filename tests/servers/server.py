@@ -85,8 +85,8 @@ class Server:
         with opener.open("http://127.0.0.1:%d/metrics" % self.port, timeout=LIMIT) as answer:
             for line in answer.read().decode().splitlines():
                 if not line.startswith("#"):
-                    name, value = re.fullmatch(r"(\w+)(?:\{.*\})? (\d+)", line).groups()
-                    sums[name] = sums.get(name, 0) + int(value)
+                    name, value = re.fullmatch(r"(\w+)(?:\{.*\})? (\d+(?:\.\d+)?)", line).groups()
+                    sums[name] = sums.get(name, 0) + float(value)
         return sums
 
     def fibers(self):

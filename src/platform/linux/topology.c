@@ -111,11 +111,17 @@ static unsigned quota_of_hierarchy(const char *root, bool v2) {
     return least;
 }
 
-/* Opens root + path for reading. */
-static FILE *open_below(const char *root, const char *path) {
-    char whole[2 * PATH_SIZE + 64];
-    int length = snprintf(whole, sizeof whole, "%s%s", root, path);
-    return length < 0 || (size_t)length >= sizeof whole ? NULL : fopen(whole, "re");
+/* Opens root + folder + name for reading. The path is on the heap: a fiber's stack may be small. */
+static FILE *open_below(const char *root, const char *folder, const char *name) {
+    const size_t size = strlen(root) + strlen(folder) + strlen(name) + 1;
+    char *path = malloc(size);
+    FILE *f = NULL;
+    if (path != NULL) {
+        (void)snprintf(path, size, "%s%s%s", root, folder, name);
+        f = fopen(path, "re");
+    }
+    free(path);
+    return f;
 }
 
 /* Whether `word` is one of the words in the comma-separated list. */
@@ -136,7 +142,7 @@ static bool list_has(const char *list, const char *word) {
  * off.
  */
 static bool find_group(const char *root, bool v2, char group[PATH_SIZE]) {
-    FILE *f = open_below(root, "/proc/self/cgroup");
+    FILE *f = open_below(root, "/proc/self", "/cgroup");
     bool found = false;
     char *line = NULL;
     size_t room = 0;
@@ -231,7 +237,7 @@ static bool find_place(const char *root, bool v2, place *found) {
     bool ok = false;
     FILE *f = NULL;
     if (group != NULL && find_group(root, v2, group))
-        f = open_below(root, "/proc/self/mountinfo");
+        f = open_below(root, "/proc/self", "/mountinfo");
     char *line = NULL;
     size_t room = 0;
     while (f != NULL && !ok && getline(&line, &room, f) > 0) {
@@ -252,12 +258,10 @@ static bool find_place(const char *root, bool v2, place *found) {
     return ok;
 }
 
-/* Reads the first line of folder/name. */
+/* Reads the first line of folder + name. */
 static bool read_line(const char *root, const char *folder, const char *name, char *text,
                       int size) {
-    char path[2 * PATH_SIZE];
-    int length = snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *f = length < 0 || (size_t)length >= sizeof path ? NULL : open_below(root, path);
+    FILE *f = open_below(root, folder, name);
     if (f == NULL)
         return false;
     bool ok = fgets(text, size, f) != NULL;
@@ -284,12 +288,12 @@ static unsigned quota_at(const char *root, const char *folder, bool v2) {
     const char *rest = NULL;
     uint64_t quota = 0, period = 0;
     if (v2) {
-        if (read_line(root, folder, "cpu.max", text, sizeof text))
+        if (read_line(root, folder, "/cpu.max", text, sizeof text))
             quota = positive(text, &rest);
         if (quota > 0)
             period = positive(rest, &rest);
-    } else if (read_line(root, folder, "cpu.cfs_quota_us", text, sizeof text) &&
-               read_line(root, folder, "cpu.cfs_period_us", period_text, sizeof period_text)) {
+    } else if (read_line(root, folder, "/cpu.cfs_quota_us", text, sizeof text) &&
+               read_line(root, folder, "/cpu.cfs_period_us", period_text, sizeof period_text)) {
         quota = positive(text, &rest);
         period = positive(period_text, &rest);
     }
