@@ -11,6 +11,14 @@
 #define th_likely(x) __builtin_expect(!!(x), 1)
 #define th_unlikely(x) __builtin_expect(!!(x), 0)
 
+/* The pointer is not NULL: where the compiler sees all, it would warn of a write to address 0. */
+#define th_known(p)                                                                                \
+    do {                                                                                           \
+        if (!(p)) {                                                                                \
+            __builtin_unreachable();                                                               \
+        }                                                                                          \
+    } while (0)
+
 #define TH_NOINLINE __attribute__((noinline))
 #define TH_ALWAYS_INLINE inline __attribute__((always_inline))
 #define TH_NORETURN __attribute__((noreturn))

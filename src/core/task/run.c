@@ -151,6 +151,7 @@ static TH_NO_TSAN void run_call(th_fiber *fiber, th_call *call) {
 
 void th_run_shows(uintptr_t fn) {
     th_fiber *fiber = th_fiber_self();
+    th_known(fiber);
     set_body(fiber, fn);
     if (th_is_traced(fiber->worker)) {
         th_trace_shows(fiber->worker, fiber);

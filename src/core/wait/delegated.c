@@ -9,6 +9,7 @@
 
 void th_delegated_begin(const th_inherited *inherited, uintptr_t fn) {
     th_fiber *fiber = th_fiber_self();
+    th_known(fiber);
     th_store_relaxed(&fiber->body, fn); /* relaxed: for inspectors; else our own */
     fiber->inherited = *inherited;
     fiber->delegated = inherited->handle ? TH_DELEGATED_UNLISTED : TH_DELEGATED_NONE;
