@@ -135,12 +135,12 @@ static void put_bound(page *p, const char *ph, const char *cat, const char *name
     th_plain_put(p->out, "%s", *ph == 'f' ? ",\"bp\":\"e\"}" : "}");
 }
 
-/* Of a wait for a descriptor: its number. */
+/* The number of the descriptor that a wait is for. */
 static int number_of(const th_traced_mark *mark) {
     return th_world_number((const void *)(uintptr_t)mark->object);
 }
 
-/* Prints the peer and the tag of a message, as far as they are told. */
+/* Prints the peer and the tag of a message, each if it is known. */
 static void put_message(page *p, const char *before, uint64_t message) {
     const uint64_t parts[] = {message >> TH_MESSAGE_ABOVE, (uint32_t)message};
     static const char *const keys[] = {"peer", "tag"};

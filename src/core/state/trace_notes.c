@@ -125,7 +125,7 @@ static TH_INLINE_NO_TSAN const th_waiter *waiter_of(const th_fiber *fiber) {
     return th_load_relaxed(&fiber->xblocked); /* relaxed: only its worker writes it */
 }
 
-/* What it waits for: the object; of a message that ends outside, its peer and tag. */
+/* The object that it waits for, or the peer and the tag of a message. */
 static TH_INLINE_NO_TSAN uint64_t pack_wait(const th_waiter *waiter) {
     return pack(waiter->on,
                 waiter->on == TH_ON_OUTSIDE ? waiter->message : (uintptr_t)waiter->object);
