@@ -50,17 +50,6 @@ static inline th_work *th_find_in_batch(th_worker *worker) {
     return work;
 }
 
-/*
- * A fiber yields: the work that is in the worker's own queue comes first, also at the fair pick.
- * The mark moves only once it has been passed, or it would run away from the queue's head for ever
- * under a stream of yields.
- */
-static inline void th_yields_mark(th_worker *worker) {
-    if (th_batch_head(&worker->batch, &worker->ring.ring) >= worker->sharded.yields_end) {
-        worker->sharded.yields_end = th_ring_tail(&worker->ring.ring);
-    }
-}
-
 /* Whether fibers that yielded wait in the worker's own queues. */
 static inline bool th_any_yielded(const th_worker *worker) {
     return th_batch_head(&worker->yields_batch, &worker->yields) != th_ring_tail(&worker->yields) ||

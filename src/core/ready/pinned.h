@@ -16,6 +16,17 @@ static inline th_work *th_pinned_take(th_worker *worker) {
     return th_unlikely(any) ? th_pinned_take_some(worker) : NULL;
 }
 
+/*
+ * A fiber yields: the work that is in the worker's own queue comes first, also at the fair pick.
+ * The mark moves only once it has been passed, or it would run away from the queue's head for ever
+ * under a stream of yields.
+ */
+static inline void th_yields_mark(th_worker *worker) {
+    if (th_batch_head(&worker->batch, &worker->ring.ring) >= worker->sharded.yields_end) {
+        worker->sharded.yields_end = th_ring_tail(&worker->ring.ring);
+    }
+}
+
 /* Queues a fiber that yields, and that only the owner may run, behind all pinned work so far. */
 void th_pinned_yield(th_worker *worker, th_work *work);
 

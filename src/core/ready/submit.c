@@ -4,7 +4,7 @@
 #include "core/ready/submit.h"
 
 #include "core/ready/bound_wake.h"
-#include "core/ready/pick.h"
+#include "core/ready/pinned.h"
 #include "core/ready/wake.h"
 
 /* Puts the work into the inbox of the one worker that may run it, and wakes that worker. */
