@@ -23,6 +23,7 @@
 #include "core/state/counters.h"
 #include "core/state/driver.h"
 #include "core/state/worker.h"
+#include "core/state/tick_marks.h"
 #include "platform/platform.h"
 #include "thrum/metrics.h"
 #include "thrum/sched.h"

@@ -34,6 +34,7 @@
 #include "core/worker/loop.h"
 #include "core/worker/watched_find.h"
 #include "core/worker/worker_thread.h"
+#include "core/state/trace_notes.h"
 #include "platform/platform.h"
 #include "thrum/spawn.h"
 

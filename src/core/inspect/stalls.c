@@ -17,6 +17,7 @@
 #include "core/inspect/words.h"
 #include "core/ready/fork_slots.h"
 #include "core/state/parkword.h"
+#include "core/state/tick_marks.h"
 #include "platform/asymmetric.h"
 #include "platform/platform.h"
 

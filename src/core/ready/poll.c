@@ -10,6 +10,7 @@
 #include "core/ready/submit.h"
 #include "core/ready/waiter.h"
 #include "core/ready/wake.h"
+#include "core/state/trace_notes.h"
 #include "platform/platform.h"
 
 /* ---- adding ---- */

@@ -4,6 +4,7 @@
 #include "core/ready/wake.h"
 
 #include "core/ready/alarm.h"
+#include "core/state/trace_notes.h"
 #include "platform/platform.h"
 
 /*

@@ -19,37 +19,7 @@
 #ifndef TH_TICK_MARKS_H
 #define TH_TICK_MARKS_H
 
-#include <stdint.h>
-
-#include "base/cc.h"
-#include "core/state/lock.h"
-
-typedef struct th_worker th_worker;
-typedef struct thrum_sched thrum_sched;
-
-#define TH_TICK_MARKS TH_LIMIT(128u, 4u)
-
-typedef struct th_tick_mark {
-    uint64_t key;  /* twice the tick, one more if the worker slept */
-    uint64_t tail; /* how much has been put in the worker's queue so far */
-    int64_t at;    /* the time at which it was first seen so */
-} th_tick_mark;
-
-typedef struct th_tick_marks {
-    th_lock lock;        /* protects the rest */
-    unsigned count;      /* in order of keys, of tails, and of times */
-    int64_t longest_ns;  /* the longest run that was seen */
-    int64_t inbox_since; /* pinned work has waited at each look since then; 0: none waits */
-    uint64_t inbox_tick; /* the tick at that time */
-    th_tick_mark marks[TH_TICK_MARKS];
-} th_tick_marks;
-
-/* What is known of the inject queue. */
-typedef struct th_inject_marks {
-    th_lock lock;
-    int64_t since;  /* it has had work, and nothing was taken, since then; 0: it was empty */
-    uint64_t taken; /* what had been taken at that time */
-} th_inject_marks;
+#include "core/state/worker.h"
 
 /* Makes a mark of each worker, unless nothing has changed there. Any thread. */
 void th_tick_marks_note(thrum_sched *sched, int64_t now);

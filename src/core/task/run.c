@@ -18,6 +18,7 @@
 #include "core/task/task.h"
 #include "core/wait/cancel.h"
 #include "core/wait/scope_tree.h"
+#include "core/state/trace_notes.h"
 
 /*
  * Goes from the worker's context to the task's, to which all is visible that came before the

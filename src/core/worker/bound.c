@@ -13,6 +13,7 @@
 #include "core/ready/wake.h"
 #include "core/state/self_id.h"
 #include "core/wait/switch.h"
+#include "core/state/trace_notes.h"
 #include "platform/platform.h"
 
 /* ---- records of bound threads ---- */

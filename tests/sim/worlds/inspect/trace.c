@@ -6,6 +6,7 @@
 #include "base/atomic.h"
 #include "core/inspect/trace_control.h"
 #include "core/state/worker.h"
+#include "core/state/trace_notes.h"
 #include "whole.h"
 
 static thrum_sched *sched;
