@@ -12,7 +12,7 @@
 #include "base/check.h"
 #include "core/ready/waiter.h"
 #include "core/state/driver.h"
-#include "core/state/lock.h"
+#include "core/basis/lock.h"
 #include "core/state/thread.h"
 #include "core/wait/cancel.h"
 #include "core/wait/wait.h"

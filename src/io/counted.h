@@ -9,7 +9,7 @@
 
 #include "base/atomic.h"
 #include "core/state/worker.h"
-#include "core/state/trace_notes.h"
+#include "core/trace/trace_notes.h"
 
 /* Adds n to a counter of th_counters. Not across anything that may switch. */
 #define TH_IO_COUNT(xcounter, n)                                                                   \

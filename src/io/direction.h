@@ -20,7 +20,7 @@
 #include <stdalign.h>
 
 #include "base/atomic.h"
-#include "core/state/waiter_state.h"
+#include "core/basis/waiter_state.h"
 #include "platform/platform.h"
 #include "sync/wordlock.h"
 #include "thrum/task.h"

@@ -4,7 +4,7 @@
 #include "io/idle_spin.h"
 
 #include "base/atomic.h"
-#include "core/state/affinity.h"
+#include "core/basis/affinity.h"
 #include "platform/platform.h"
 
 /* Where a clock stands still, as a test's may: some hundreds of looks take the whole time. */

@@ -23,7 +23,7 @@
 #ifndef TH_JOBS_H
 #define TH_JOBS_H
 
-#include "core/state/lock.h"
+#include "core/basis/lock.h"
 #include "core/wait/wait.h"
 #include "io/idle_spin.h"
 #include "platform/platform.h"

@@ -8,7 +8,7 @@
 #include "core/control/atfork.h"
 #include "core/ready/poll.h"
 #include "core/state/driver.h"
-#include "core/state/waiter_state.h"
+#include "core/basis/waiter_state.h"
 #include "core/state/worker.h"
 #include "io/told.h"
 

@@ -17,7 +17,7 @@
 #include "base/check.h"
 #include "core/state/driver.h"
 #include "core/state/self_id.h"
-#include "core/state/task_word.h"
+#include "core/basis/task_word.h"
 #include "core/state/worker.h"
 #include "thrum/mutex.h"
 #include "thrum/poll.h"

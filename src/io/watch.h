@@ -4,7 +4,7 @@
 #ifndef TH_WATCH_H
 #define TH_WATCH_H
 
-#include "core/state/waiter_state.h"
+#include "core/basis/waiter_state.h"
 #include "io/record.h"
 
 /* A descriptor that is waited for with others; it lies where the caller says, and stays there. */

@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/state/lock.h"
+#include "core/basis/lock.h"
 #include "io/record.h"
 
 #define SCHEME "handed:"

@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "core/inspect/samples.h"
 #include "core/inspect/stalls.h"
-#include "core/state/tick_marks.h"
+#include "core/trace/tick_marks.h"
 #include "observe/dump_json.h"
 #include "platform/platform.h"
 

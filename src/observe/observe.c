@@ -17,7 +17,7 @@
 
 #include "base/text.h"
 #include "core/control/atfork.h"
-#include "core/state/lock.h"
+#include "core/basis/lock.h"
 #include "observe/live.h"
 #include "platform/platform.h"
 #include "thrum/dump.h"

@@ -5,7 +5,7 @@
 #define TH_DAG_H
 
 #include "core/state/fiber_state.h"
-#include "core/state/lock.h"
+#include "core/basis/lock.h"
 #include "queue/work.h"
 #include "thrum/dag.h"
 

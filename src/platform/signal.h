@@ -21,7 +21,7 @@ typedef enum {
  * From now on `caught(number)` is called when a thread takes the signal, in its handler, and then
  * the handler that was there before, if it was one; what the signal does by default it does not do.
  * `caught` is the same in all calls of one catcher, and uses only what is safe in a handler. Calls
- * of this and the next are made one at a time (core/state/caught.h). -EINVAL: no signal, or one
+ * of this and the next are made one at a time (core/basis/caught.h). -EINVAL: no signal, or one
  * that cannot be caught; -EBUSY: the program has put handlers before ours too often.
  */
 int th_os_signal_catch(int number, th_os_catcher catcher, void (*caught)(int number));

@@ -5,7 +5,7 @@
 #define TH_PROCESS_STATE_H
 
 #include "base/atomic.h"
-#include "core/state/lock.h"
+#include "core/basis/lock.h"
 #include "platform/platform.h"
 #include "thrum/process.h"
 

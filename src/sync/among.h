@@ -4,7 +4,7 @@
 #ifndef TH_AMONG_H
 #define TH_AMONG_H
 
-#include "core/state/waiter_state.h"
+#include "core/basis/waiter_state.h"
 #include "thrum/chan.h"
 
 /* The select of thrum_select for any cases; its callers have looked at n. */

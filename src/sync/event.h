@@ -4,7 +4,7 @@
 #ifndef TH_SYNC_EVENT_H
 #define TH_SYNC_EVENT_H
 
-#include "core/state/waiter_state.h"
+#include "core/basis/waiter_state.h"
 #include "thrum/event.h"
 
 /* Puts a part on an event's list. False: it is signaled, and the part is on no list. */

@@ -56,7 +56,7 @@ static void rests(void) {
 
 /* ---- blocked ---- */
 
-/* The value of a lock of the library's own (core/state/lock.c) that is waited for. It is held for a
+/* The value of a lock of the library's own (core/basis/lock.c) that is waited for. It is held for a
  * moment, perhaps by a worker that has nothing to do, so a thread that waits for it counts as
  * running. */
 #define LOCK_WAITED_FOR 2u

@@ -6,7 +6,7 @@ from columns import count_of, ns_of
 HEAD = ("function", "tasks", "runs", "ran, ms", "share", "longest, ms", "waited, ms")
 
 
-# A slice of more runs than this has none longer than so many ns (core/inspect/TRACE.md, "Series").
+# A slice of more runs than this has none longer than so many ns (core/trace/TRACE.md, "Series").
 SERIES_EXACT = 32
 SERIES_NS = 1000
 

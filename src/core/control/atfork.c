@@ -14,7 +14,7 @@
 #include "core/inspect/recorder.h"
 #include "core/ready/external.h"
 #include "core/ready/fork_slots.h"
-#include "core/state/caught.h"
+#include "core/basis/caught.h"
 #include "core/state/key.h"
 #include "core/state/thread.h"
 #include "core/state/worker.h"

@@ -24,7 +24,7 @@
 #include "base/annotate.h"
 #include "base/atomic.h"
 #include "base/check.h"
-#include "core/state/stack_state.h"
+#include "core/basis/stack_state.h"
 #include "platform/platform.h"
 
 #define SLOT_BITS 12u

@@ -38,8 +38,8 @@
 #define TH_STACK_H
 
 #include "base/cc.h"
-#include "core/state/lock.h"
-#include "core/state/stack_state.h"
+#include "core/basis/lock.h"
+#include "core/basis/stack_state.h"
 #include "platform/platform.h"
 #include "thrum/config.h"
 

@@ -5,7 +5,7 @@
 
 #include "core/fiber/fiber_cache.h"
 #include "core/fiber/reclaim.h"
-#include "core/state/parkword.h"
+#include "core/basis/parkword.h"
 
 #define GIVE_ONCE 4u /* the number of stacks that are freed before it asks again */
 

@@ -7,7 +7,7 @@
 
 #include "base/annotate.h"
 #include "base/atomic.h"
-#include "core/state/waiter_state.h"
+#include "core/basis/waiter_state.h"
 #include "core/state/worker.h"
 #include "platform/call.h"
 

@@ -15,7 +15,7 @@
 #define TH_BACKTRACE_H
 
 #include "core/inspect/code_names.h"
-#include "core/state/waiter_state.h"
+#include "core/basis/waiter_state.h"
 #include "platform/platform.h"
 #include "thrum/sched.h"
 

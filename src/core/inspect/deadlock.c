@@ -11,8 +11,8 @@
 #include "core/inspect/snapshot.h"
 #include "core/ready/external.h"
 #include "core/ready/quiesce_sum.h"
-#include "core/state/parkword.h"
-#include "core/state/task_word.h"
+#include "core/basis/parkword.h"
+#include "core/basis/task_word.h"
 #include "platform/platform.h"
 
 #define SEEN_MAX TH_LIMIT(8u, 2u)

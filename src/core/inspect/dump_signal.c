@@ -9,8 +9,8 @@
 
 #include "core/inspect/recorder.h"
 #include "core/inspect/report.h"
-#include "core/state/caught.h"
-#include "core/state/config.h"
+#include "core/basis/caught.h"
+#include "core/basis/config.h"
 #include "platform/platform.h"
 
 /* Bytes that are written at once. */

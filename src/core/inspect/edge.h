@@ -6,7 +6,7 @@
 #define TH_EDGE_H
 
 #include "core/fiber/stack.h"
-#include "core/state/waiter_state.h"
+#include "core/basis/waiter_state.h"
 #include "core/state/worker.h"
 
 /*

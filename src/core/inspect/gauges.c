@@ -7,7 +7,7 @@
 #include "core/ready/external.h"
 #include "core/ready/quiesce_sum.h"
 #include "core/state/worker.h"
-#include "core/state/tick_marks.h"
+#include "core/trace/tick_marks.h"
 #include "platform/platform.h"
 
 /* The ends are read before the begins, so what began and ended in between counts as there. */

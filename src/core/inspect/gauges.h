@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "core/state/counters.h"
+#include "core/basis/counters.h"
 
 typedef struct th_worker th_worker;
 typedef struct thrum_sched thrum_sched;

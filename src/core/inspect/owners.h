@@ -5,7 +5,7 @@
 #ifndef TH_OWNERS_H
 #define TH_OWNERS_H
 
-#include "core/state/waiter_state.h"
+#include "core/basis/waiter_state.h"
 #include "core/state/worker.h"
 
 #define TH_OWNERS_MAX TH_LIMIT(16u, 4u)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/inspect/trace_page.h"
-#include "core/state/config.h"
+#include "core/basis/config.h"
 #include "core/state/worker.h"
 #include "platform/platform.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/annotate.h"
-#include "core/state/parkword.h"
+#include "core/basis/parkword.h"
 
 th_samples *th_samples_make(thrum_sched *sched) {
     th_samples *samples = th_sched_alloc(sched, sizeof *samples);

@@ -6,7 +6,7 @@
 #include "base/annotate.h"
 #include "core/fiber/fiber.h"
 #include "core/wait/cancel.h"
-#include "core/state/tick_marks.h"
+#include "core/trace/tick_marks.h"
 #include "platform/platform.h"
 #include "thrum/mutex.h"
 #include "thrum/once.h"

@@ -16,8 +16,8 @@
 #include "core/inspect/recorder.h"
 #include "core/inspect/words.h"
 #include "core/ready/fork_slots.h"
-#include "core/state/parkword.h"
-#include "core/state/tick_marks.h"
+#include "core/basis/parkword.h"
+#include "core/trace/tick_marks.h"
 #include "platform/asymmetric.h"
 #include "platform/platform.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/annotate.h"
 #include "core/state/worker.h"
-#include "core/state/trace_notes.h"
+#include "core/trace/trace_notes.h"
 #include "platform/platform.h"
 
 /* ---- on and off ---- */

@@ -1,11 +1,11 @@
 /*
  * trace_control.h: turning tracing on and off, and reading what was noted (trace_notes.h).
- * core/inspect/TRACE.md has the argument.
+ * core/trace/TRACE.md has the argument.
  */
 #ifndef TH_TRACE_CONTROL_H
 #define TH_TRACE_CONTROL_H
 
-#include "core/state/trace_notes.h"
+#include "core/trace/trace_notes.h"
 #include "queue/trace_ring.h"
 #include "thrum/sched.h"
 

@@ -10,7 +10,7 @@
 #include "core/inspect/report.h"
 #include "core/inspect/world.h"
 #include "core/state/worker.h"
-#include "core/state/trace_notes.h"
+#include "core/trace/trace_notes.h"
 #include "platform/platform.h"
 
 typedef th_trace_page page;

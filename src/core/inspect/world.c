@@ -3,7 +3,7 @@
  */
 #include "core/inspect/world.h"
 
-#include "core/state/task_word.h"
+#include "core/basis/task_word.h"
 
 static const th_world *xworld;
 

@@ -3,7 +3,7 @@
  */
 #include "core/ready/alarm.h"
 
-#include "core/state/parkword.h"
+#include "core/basis/parkword.h"
 #include "platform/platform.h"
 
 void th_alarm_join(thrum_sched *sched, const th_os_pollset *set) {

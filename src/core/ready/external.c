@@ -7,6 +7,7 @@
 #include "base/annotate.h"
 #include "core/state/thread_exit.h"
 #include "core/state/worker.h"
+#include "core/state/poller.h"
 #include "platform/platform.h"
 
 th_lock th_external_lock = TH_LOCK_INIT;

@@ -9,7 +9,7 @@
 #ifndef TH_EXTERNAL_H
 #define TH_EXTERNAL_H
 
-#include "core/state/lock.h"
+#include "core/basis/lock.h"
 #include "core/state/slab.h"
 #include "core/state/thread.h"
 #include "thrum/sched.h"

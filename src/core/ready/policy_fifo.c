@@ -16,7 +16,7 @@
 #include "core/ready/policy.h"
 #include "core/ready/timer.h"
 #include "core/ready/wake.h"
-#include "core/state/fifo.h"
+#include "core/basis/fifo.h"
 
 #include "core/state/worker.h"
 #include "platform/platform.h"

@@ -10,7 +10,8 @@
 #include "core/ready/submit.h"
 #include "core/ready/waiter.h"
 #include "core/ready/wake.h"
-#include "core/state/trace_notes.h"
+#include "core/trace/trace_notes.h"
+#include "core/state/poller.h"
 #include "platform/platform.h"
 
 /* ---- adding ---- */

@@ -6,7 +6,7 @@
 #define TH_POLL_H
 
 #include "base/atomic.h"
-#include "core/state/poll_state.h"
+#include "core/basis/poll_state.h"
 #include "core/state/worker.h"
 
 typedef struct th_waiter th_waiter;

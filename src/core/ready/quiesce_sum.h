@@ -5,7 +5,7 @@
 #ifndef TH_QUIESCE_SUM_H
 #define TH_QUIESCE_SUM_H
 
-#include "core/state/activity.h"
+#include "core/basis/activity.h"
 #include "core/state/worker.h"
 
 /* The instant to wait for. */

@@ -12,7 +12,7 @@
 #include <stdalign.h>
 
 #include "base/atomic.h"
-#include "core/state/lock.h"
+#include "core/basis/lock.h"
 #include "core/state/worker.h"
 #include "queue/wheel.h"
 #include "queue/work.h"

@@ -6,7 +6,7 @@
 #define TH_WAITER_H
 
 #include "base/atomic.h"
-#include "core/state/waiter_state.h"
+#include "core/basis/waiter_state.h"
 
 typedef struct th_worker th_worker;
 

@@ -4,7 +4,8 @@
 #include "core/ready/wake.h"
 
 #include "core/ready/alarm.h"
-#include "core/state/trace_notes.h"
+#include "core/trace/trace_notes.h"
+#include "core/state/poller.h"
 #include "platform/platform.h"
 
 /*

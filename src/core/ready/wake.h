@@ -5,7 +5,7 @@
 #define TH_WAKE_H
 
 #include "base/atomic.h"
-#include "core/state/parkword.h"
+#include "core/basis/parkword.h"
 #include "core/state/worker.h"
 #include "platform/asymmetric.h"
 

@@ -4,9 +4,9 @@
 #ifndef TH_EXTERNAL_STATE_H
 #define TH_EXTERNAL_STATE_H
 
-#include "core/state/activity.h"
-#include "core/state/counters.h"
-#include "core/state/lock.h"
+#include "core/basis/activity.h"
+#include "core/basis/counters.h"
+#include "core/basis/lock.h"
 #include "core/state/slab.h"
 #include "core/state/thread.h"
 #include "thrum/sched.h"

@@ -10,7 +10,7 @@
 
 #include "base/random.h"
 #include "core/state/key.h"
-#include "core/state/stack_state.h"
+#include "core/basis/stack_state.h"
 #include "core/state/thread.h"
 #include "platform/context.h"
 #include "queue/work.h"

@@ -20,7 +20,7 @@
 #include <stdalign.h>
 #include "base/atomic.h"
 #include "core/state/fiber_state.h"
-#include "core/state/lock.h"
+#include "core/basis/lock.h"
 #include "queue/work.h"
 #include "thrum/base.h"
 

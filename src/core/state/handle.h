@@ -8,7 +8,7 @@
 #include "base/atomic.h"
 #include "base/check.h"
 #include "core/state/fiber_state.h"
-#include "core/state/lock.h"
+#include "core/basis/lock.h"
 #include "core/state/slab.h"
 #include "queue/work.h"
 #include "thrum/base.h"

@@ -11,7 +11,7 @@
 #include "base/atomic.h"
 #include "core/state/driver.h"
 #include "core/state/fiber_state.h"
-#include "core/state/lock.h"
+#include "core/basis/lock.h"
 #include "core/state/thread_exit.h"
 #include "core/state/worker.h"
 #include "platform/platform.h"

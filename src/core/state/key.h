@@ -5,7 +5,7 @@
 #define TH_KEY_H
 
 #include "base/cc.h"
-#include "core/state/lock.h"
+#include "core/basis/lock.h"
 #include "thrum/sched.h"
 
 #define TH_KEY_VALUES_INLINE 3

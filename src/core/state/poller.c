@@ -1,7 +1,7 @@
 /*
- * poller.c: the beginning and the end of sets of descriptors; see poll_state.h.
+ * poller.c: the beginning and the end of sets of descriptors; see poller.h.
  */
-#include "core/state/poll_state.h"
+#include "core/state/poller.h"
 
 #include <errno.h>
 

@@ -5,7 +5,7 @@
 #define TH_RECLAIM_WANT_H
 
 #include "base/cc.h"
-#include "core/state/lock.h"
+#include "core/basis/lock.h"
 #include "thrum/sched.h"
 
 typedef struct th_worker th_worker;

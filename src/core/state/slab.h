@@ -20,7 +20,7 @@
 
 #include "base/annotate.h"
 #include "base/cc.h"
-#include "core/state/lock.h"
+#include "core/basis/lock.h"
 
 #define TH_MAGAZINE TH_LIMIT(128, 4)
 

@@ -1,5 +1,5 @@
 /*
- * tick_state.h: at what times a worker had picked how often (core/state/tick_marks.h).
+ * tick_state.h: at what times a worker had picked how often (core/trace/tick_marks.h).
  */
 #ifndef TH_TICK_STATE_H
 #define TH_TICK_STATE_H
@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/cc.h"
-#include "core/state/lock.h"
+#include "core/basis/lock.h"
 
 #define TH_TICK_MARKS TH_LIMIT(128u, 4u)
 

@@ -5,7 +5,7 @@
 #ifndef TH_AWAIT_H
 #define TH_AWAIT_H
 
-#include "core/state/waiter_state.h"
+#include "core/basis/waiter_state.h"
 #include "thrum/await.h"
 
 /* The inside of a thrum_await. */

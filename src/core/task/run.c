@@ -13,12 +13,12 @@
 #include "core/fiber/reclaim.h"
 #include "core/ready/fork_slots.h"
 #include "core/ready/submit.h"
-#include "core/state/trace_series.h"
+#include "core/trace/trace_series.h"
 #include "core/state/worker.h"
 #include "core/task/task.h"
 #include "core/wait/cancel.h"
 #include "core/wait/scope_tree.h"
-#include "core/state/trace_notes.h"
+#include "core/trace/trace_notes.h"
 
 /*
  * Goes from the worker's context to the task's, to which all is visible that came before the

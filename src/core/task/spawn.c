@@ -20,7 +20,7 @@
 #include "core/task/spawn.h"
 #include "core/wait/scope_tree.h"
 #include "core/wait/wait.h"
-#include "core/state/trace_notes.h"
+#include "core/trace/trace_notes.h"
 #include "platform/platform.h"
 #include "thrum/task.h"
 

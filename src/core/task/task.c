@@ -10,7 +10,7 @@
 #include "core/ready/external.h"
 #include "core/ready/submit.h"
 #include "core/ready/timer.h"
-#include "core/state/task_word.h"
+#include "core/basis/task_word.h"
 #include "core/state/worker.h"
 #include "core/task/run.h"
 #include "core/task/task.h"

@@ -5,7 +5,7 @@
 #ifndef TH_TASK_H
 #define TH_TASK_H
 
-#include "core/state/task_word.h"
+#include "core/basis/task_word.h"
 #include "thrum/task.h"
 
 /* The way in which a task is posted. */

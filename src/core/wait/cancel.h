@@ -13,8 +13,8 @@
 #include "base/atomic.h"
 #include "core/state/fiber_state.h"
 #include "core/state/handle.h"
-#include "core/state/lock.h"
-#include "core/state/waiter_state.h"
+#include "core/basis/lock.h"
+#include "core/basis/waiter_state.h"
 #include "core/state/worker.h"
 #include "platform/asymmetric.h"
 

@@ -4,7 +4,7 @@
 #include "core/wait/delegated.h"
 
 #include "core/state/handle.h"
-#include "core/state/lock.h"
+#include "core/basis/lock.h"
 #include "core/state/thread.h"
 
 void th_delegated_begin(const th_inherited *inherited, uintptr_t fn) {

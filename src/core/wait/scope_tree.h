@@ -11,8 +11,8 @@
 
 #include "core/state/fiber_state.h"
 #include "core/state/handle.h"
-#include "core/state/lock.h"
-#include "core/state/waiter_state.h"
+#include "core/basis/lock.h"
+#include "core/basis/waiter_state.h"
 
 typedef struct th_scope {
     thrum_sched *sched;      /* constant: the scheduler on which its children run */

@@ -10,7 +10,7 @@
 #include "core/ready/pick.h"
 #include "core/ready/timer.h"
 #include "core/ready/waiter.h"
-#include "core/state/trace_notes.h"
+#include "core/trace/trace_notes.h"
 #include "platform/platform.h"
 
 /* Yields of a fiber that is alone on its worker before the worker looks for other workers' work. */

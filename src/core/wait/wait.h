@@ -11,7 +11,7 @@
 #define TH_WAIT_H
 
 #include "base/cc.h"
-#include "core/state/waiter_state.h"
+#include "core/basis/waiter_state.h"
 #include "queue/work.h"
 
 /*

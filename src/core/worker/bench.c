@@ -18,8 +18,8 @@
 #include "core/worker/park.h"
 #include "core/worker/stall.h"
 #include "core/worker/worker_thread.h"
-#include "core/state/trace_notes.h"
-#include "core/state/tick_marks.h"
+#include "core/trace/trace_notes.h"
+#include "core/trace/tick_marks.h"
 #include "platform/platform.h"
 
 #define STAY_NS 50000000             /* a spare stands in for at least so long */

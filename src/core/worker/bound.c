@@ -13,7 +13,8 @@
 #include "core/ready/wake.h"
 #include "core/state/self_id.h"
 #include "core/wait/switch.h"
-#include "core/state/trace_notes.h"
+#include "core/trace/trace_notes.h"
+#include "core/state/poller.h"
 #include "platform/platform.h"
 
 /* ---- records of bound threads ---- */

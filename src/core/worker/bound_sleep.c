@@ -11,7 +11,7 @@
 #include "core/ready/timer.h"
 #include "core/wait/switch.h"
 #include "core/worker/bound.h"
-#include "core/state/trace_notes.h"
+#include "core/trace/trace_notes.h"
 #include "platform/platform.h"
 
 /*

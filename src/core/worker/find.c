@@ -13,7 +13,7 @@
 #include "core/ready/wake.h"
 #include "core/state/panic.h"
 #include "core/worker/park.h"
-#include "core/state/trace_notes.h"
+#include "core/trace/trace_notes.h"
 #include "platform/platform.h"
 
 /* How often it looks at a queue whose turn another worker has, before it parks all the same. */

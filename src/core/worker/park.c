@@ -17,7 +17,7 @@
 #include "core/ready/timer.h"
 #include "core/ready/wake.h"
 #include "core/worker/sentinel.h"
-#include "core/state/trace_notes.h"
+#include "core/trace/trace_notes.h"
 #include "platform/platform.h"
 
 #define PAUSE_MAX TH_LIMIT(128u, 1u) /* of let_others_change: some microseconds */

@@ -13,8 +13,8 @@
 #include "core/ready/poll.h"
 #include "core/ready/timer.h"
 #include "core/ready/wake.h"
-#include "core/state/trace_notes.h"
-#include "core/state/tick_marks.h"
+#include "core/trace/trace_notes.h"
+#include "core/trace/tick_marks.h"
 #include "platform/asymmetric.h"
 #include "platform/platform.h"
 

@@ -11,9 +11,10 @@
 #include "core/ready/fork_slots.h"
 #include "core/ready/poll.h"
 #include "core/ready/timer.h"
-#include "core/state/affinity.h"
+#include "core/basis/affinity.h"
 #include "core/state/thread_exit.h"
 #include "core/wait/switch.h"
+#include "core/state/poller.h"
 #include "platform/platform.h"
 
 void th_worker_prepare(th_worker *worker, thrum_sched *sched, unsigned index) {

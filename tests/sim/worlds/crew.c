@@ -10,6 +10,7 @@
 #include "core/state/driver.h"
 #include "core/state/worker.h"
 #include "core/wait/switch.h"
+#include "core/state/poller.h"
 #include "platform/platform.h"
 #include "platform/sim/controller.h"
 

@@ -11,7 +11,7 @@
 
 #include <semaphore.h>
 
-#include "core/state/bench_state.h"
+#include "core/basis/bench_state.h"
 #include "core/state/worker.h"
 #include "support/support.h"
 #include "support/ticks.h"

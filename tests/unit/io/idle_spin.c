@@ -4,7 +4,7 @@
 #include "io/idle_spin.h"
 
 #include "check.h"
-#include "core/state/affinity.h"
+#include "core/basis/affinity.h"
 #include "platform/platform.h"
 #include "support/times.h"
 

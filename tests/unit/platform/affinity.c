@@ -4,7 +4,7 @@
 #include "support/support.h"
 
 #include "core/ready/waiter.h"
-#include "core/state/affinity.h"
+#include "core/basis/affinity.h"
 #include "io/jobs.h"
 
 /* ---- what each worker gets ---- */

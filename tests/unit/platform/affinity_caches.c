@@ -7,7 +7,7 @@
 #include <ftw.h>
 #include <sys/stat.h>
 
-#include "core/state/affinity.h"
+#include "core/basis/affinity.h"
 
 static char root[64];
 

@@ -3,11 +3,11 @@
  * worker sleeps: another worker comes for it, also when nothing had happened for a while.
  *
  * Bodies compute until the other one has begun: if no worker comes they never end. What the
- * sentinel does in between is looked at inside (core/state/parkword.h); no test asks how long
+ * sentinel does in between is looked at inside (core/basis/parkword.h); no test asks how long
  * anything took.
  */
 /* matrix: policy workers */
-#include "core/state/parkword.h"
+#include "core/basis/parkword.h"
 #include "core/state/worker.h"
 #include "platform/faults.h"
 #include "support/sync/actors.h"

@@ -6,7 +6,7 @@
 #include "support/support.h"
 #include "support/times.h"
 
-#include "core/state/parkword.h"
+#include "core/basis/parkword.h"
 #include "core/state/worker.h"
 
 #define THREADS_MAX 3

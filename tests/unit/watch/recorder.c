@@ -9,7 +9,7 @@
 #include "support/times.h"
 
 #include "core/inspect/recorder.h"
-#include "core/state/trace_notes.h"
+#include "core/trace/trace_notes.h"
 
 #include <sys/stat.h>
 

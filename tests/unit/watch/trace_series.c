@@ -1,6 +1,6 @@
 /*
  * trace_series.c: short runs that share a mark in the flight recorder's trace, as
- * core/inspect/TRACE.md, "Series", has it: none is lost, and what is long or has a name stands out.
+ * core/trace/TRACE.md, "Series", has it: none is lost, and what is long or has a name stands out.
  */
 /* matrix: policy workers */
 #include "support/report/printed.h"

@@ -1,12 +1,12 @@
 /*
- * trace.c: turning tracing on and off, and reading it, while workers run (core/inspect/TRACE.md).
+ * trace.c: turning tracing on and off, and reading it, while workers run (core/trace/TRACE.md).
  */
 #include <errno.h>
 
 #include "base/atomic.h"
 #include "core/inspect/trace_control.h"
 #include "core/state/worker.h"
-#include "core/state/trace_notes.h"
+#include "core/trace/trace_notes.h"
 #include "whole.h"
 
 static thrum_sched *sched;

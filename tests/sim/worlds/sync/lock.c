@@ -1,8 +1,8 @@
 /*
- * lock.c: the library's own lock (core/state/lock.h), which sleeps in the kernel, and the list lock
+ * lock.c: the library's own lock (core/basis/lock.h), which sleeps in the kernel, and the list lock
  * that shares its word with a primitive's state (sync/wordlock.h).
  */
-#include "core/state/lock.h"
+#include "core/basis/lock.h"
 
 #include "platform/platform.h"
 #include "sim.h"

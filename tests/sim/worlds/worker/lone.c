@@ -8,7 +8,7 @@
  * eighths of the bound, and the second end of a sleep is the last.
  */
 #include "base/atomic.h"
-#include "core/state/parkword.h"
+#include "core/basis/parkword.h"
 #include "core/state/worker.h"
 #include "platform/faults.h"
 #include "platform/platform.h"

@@ -5,7 +5,7 @@
  */
 #include "base/atomic.h"
 #include "core/ready/wake.h"
-#include "core/state/parkword.h"
+#include "core/basis/parkword.h"
 #include "core/state/worker.h"
 #include "platform/platform.h"
 #include "platform/sim/controller.h"

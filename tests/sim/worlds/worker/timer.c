@@ -7,7 +7,7 @@
 #include <errno.h>
 
 #include "base/atomic.h"
-#include "core/state/parkword.h"
+#include "core/basis/parkword.h"
 #include "core/state/worker.h"
 #include "platform/platform.h"
 #include "whole.h"

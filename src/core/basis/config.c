@@ -1,14 +1,14 @@
 /*
  * config.c: defaults and the environment. config_check.c says which values are allowed.
  */
-#include "core/state/config.h"
+#include "core/basis/config.h"
 
 #include <string.h>
 
 #include "base/atomic.h"
 #include "base/plain.h"
-#include "core/state/affinity.h"
-#include "core/state/stack_state.h"
+#include "core/basis/affinity.h"
+#include "core/basis/stack_state.h"
 #include "platform/platform.h"
 
 static void *alloc_default(void *ctx, size_t size);

@@ -1,6 +1,6 @@
 /*
  * trace_notes.h: what each worker did when, kept in a trace ring of its own (queue/trace_ring.h)
- * while tracing is on. core/inspect/TRACE.md has the argument.
+ * while tracing is on. core/trace/TRACE.md has the argument.
  *
  * Words:      a *stretch* is a time that a worker spends on one fiber without leaving it. A *trace
  *             buffer* is a worker's trace ring, with the state that the worker itself needs. A

@@ -27,7 +27,7 @@
 #ifndef TH_TASK_WORD_H
 #define TH_TASK_WORD_H
 
-#include "core/state/timer_state.h"
+#include "core/basis/timer_state.h"
 #include "thrum/task.h"
 
 #define TH_TASK_WAITING 1u

@@ -7,7 +7,7 @@
 #include <stdalign.h>
 
 #include "base/cc.h"
-#include "core/state/lock.h"
+#include "core/basis/lock.h"
 #include "platform/platform.h"
 
 typedef struct th_worker th_worker;
@@ -58,16 +58,5 @@ typedef struct th_alarm {
     int64_t at;         /* when it goes off; TH_FOREVER: it is off */
     uint64_t xrequests; /* so many so far */
 } th_alarm;
-
-void th_alarm_init(th_alarm *alarm);
-void th_alarm_close(th_alarm *alarm);
-
-void th_poller_init(th_poller *poller, thrum_sched *sched, th_worker *owner);
-/* When no thread uses the scheduler any more: a late wake must not write into another file. */
-void th_poller_close(th_poller *poller);
-/* A set is closed, as the system says: the program's fault, so it is stopped with a line. */
-TH_COLD void th_poller_refuse(thrum_sched *sched);
-/* In the child of a fork: the scheduler's sets are the parent's; they are closed without a look. */
-void th_pollers_abandon(thrum_sched *sched);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * tick_marks.c: see tick_marks.h.
  */
-#include "core/state/tick_marks.h"
+#include "core/trace/tick_marks.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
  * trace_series.h: short runs that share a mark in a trace, so that a run costs a few instructions
- * and the clock is read once for some of them. core/inspect/TRACE.md, "Series", has the argument.
+ * and the clock is read once for some of them. core/trace/TRACE.md, "Series", has the argument.
  *
  * Words:      a *series* is the runs of one function, without names, that a worker begins and ends
  *             on one fiber one after the other, and whose mark is open. A *look* is a reading of

@@ -6,7 +6,7 @@
 #define TH_BENCH_STATE_H
 
 #include "base/cc.h"
-#include "core/state/lock.h"
+#include "core/basis/lock.h"
 
 /* What the looks have shown of one worker. */
 typedef struct th_held {

@@ -5,7 +5,7 @@
 #define TH_STACK_STATE_H
 
 #include "base/cc.h"
-#include "core/state/lock.h"
+#include "core/basis/lock.h"
 #include "thrum/config.h"
 
 #define TH_STACK_SIZE_MIN ((size_t)16 << 10)

@@ -5,7 +5,7 @@
  * keeps the mark, since it cannot know whether others still sleep. So a release that sees 1
  * has no sleeper to wake, and one that sees 2 makes at most one futex call in vain.
  */
-#include "core/state/lock.h"
+#include "core/basis/lock.h"
 
 #include "platform/platform.h"
 

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/state/config.h"
-#include "core/state/stack_state.h"
+#include "core/basis/config.h"
+#include "core/basis/stack_state.h"
 #include "platform/platform.h"
 #include "thrum/config.h"
 

@@ -1,11 +1,11 @@
 /*
- * trace_state.h: what a trace keeps, in a worker and in a scheduler (core/state/trace_notes.h). The
+ * trace_state.h: what a trace keeps, in a worker and in a scheduler (core/trace/trace_notes.h). The
  * words are explained there.
  */
 #ifndef TH_TRACE_STATE_H
 #define TH_TRACE_STATE_H
 
-#include "core/state/lock.h"
+#include "core/basis/lock.h"
 #include "queue/trace_ring.h"
 
 /* Flags of a worker's `xextra`: extra duties of each run. */

@@ -1,7 +1,7 @@
 /*
  * affinity.c: see affinity.h.
  */
-#include "core/state/affinity.h"
+#include "core/basis/affinity.h"
 
 enum { WORDS = TH_OS_CPUS_MAX / 64 };
 

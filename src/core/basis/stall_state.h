@@ -5,7 +5,7 @@
 #define TH_STALL_STATE_H
 
 #include "base/cc.h"
-#include "core/state/lock.h"
+#include "core/basis/lock.h"
 #include "platform/platform.h"
 
 /* What the watcher does; it sleeps on the word. */

@@ -1,7 +1,7 @@
 /*
  * caught.c: see caught.h.
  */
-#include "core/state/caught.h"
+#include "core/basis/caught.h"
 
 th_lock th_caught_lock = TH_LOCK_INIT;
 

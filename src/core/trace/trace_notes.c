@@ -4,13 +4,13 @@
  * A worker calls these functions in its own context, often on a task's stack: so none of this is
  * shown to the thread sanitizer (base/annotate.h). The simulator sees it all.
  */
-#include "core/state/trace_notes.h"
+#include "core/trace/trace_notes.h"
 
 #include "base/annotate.h"
 #include "core/state/fork_state.h"
 #include "core/state/handle.h"
-#include "core/state/trace_series.h"
-#include "core/state/waiter_state.h"
+#include "core/trace/trace_series.h"
+#include "core/basis/waiter_state.h"
 #include "core/state/worker.h"
 #include "platform/platform.h"
 

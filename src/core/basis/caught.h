@@ -5,7 +5,7 @@
 #ifndef TH_CAUGHT_H
 #define TH_CAUGHT_H
 
-#include "core/state/lock.h"
+#include "core/basis/lock.h"
 #include "platform/platform.h"
 
 /* Held for each call. It is taken before a fork and given back after it (core/control/atfork.c). */
