@@ -1,6 +1,6 @@
 /*
  * role.pml: the fifo policy: the front, the scheduling role with its signal, the ready block; posts
- * and deadlines that have passed are in one order: core/ready/FIFO.md in Promela. models/README.md
+ * and deadlines that have passed are in one order: core/policy/FIFO.md in Promela. models/README.md
  * ties each part to its C function and says what is left out.
  *
  * A step is `atomic`: one access to shared memory, and what its thread does alone after it. Parking

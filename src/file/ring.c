@@ -12,7 +12,7 @@
 
 #include "base/atomic.h"
 #include "core/control/atfork.h"
-#include "core/ready/poll.h"
+#include "core/due/poll.h"
 #include "core/ready/waiter.h"
 #include "core/state/driver.h"
 #include "core/state/thread.h"

@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-#include "core/ready/poll.h"
+#include "core/due/poll.h"
 #include "core/ready/waiter.h"
 #include "core/task/task.h"
 #include "core/wait/wait.h"

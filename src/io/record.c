@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "core/control/atfork.h"
-#include "core/ready/poll.h"
+#include "core/due/poll.h"
 #include "core/state/driver.h"
 #include "core/basis/waiter_state.h"
 #include "core/state/worker.h"

@@ -7,7 +7,7 @@
 #define TH_FORKING_H
 
 #include "base/check.h"
-#include "core/ready/fork_slots.h"
+#include "core/due/fork_slots.h"
 #include "core/state/worker.h"
 #include "platform/asymmetric.h"
 

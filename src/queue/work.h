@@ -14,7 +14,7 @@ typedef enum {
     TH_WORK_GO = 2,    /* a detached task from a worker's slab: function and argument only */
     TH_WORK_SPAWN = 3, /* a task with a handle or attributes */
     TH_WORK_FIBER = 4, /* a fiber that can go on */
-    TH_WORK_WAIT = 5,  /* a wait with a deadline: only in timers (core/ready/timer.h) */
+    TH_WORK_WAIT = 5,  /* a wait with a deadline: only in timers (core/due/timer.h) */
     TH_WORK_CALL = 6,  /* a th_call */
     TH_WORK_SERIAL = 7 /* a thrum_task whose runs never overlap (core/task/TASKS.md) */
 } th_work_kind;

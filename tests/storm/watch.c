@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "core/inspect/stalls.h"
-#include "core/ready/steal_backoff.h"
+#include "core/policy/steal_backoff.h"
 #include "core/state/worker.h"
 #include "storm.h"
 

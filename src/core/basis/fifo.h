@@ -1,5 +1,5 @@
 /*
- * fifo.h: the scheduler's data of the fifo policy. core/ready/FIFO.md has the argument.
+ * fifo.h: the scheduler's data of the fifo policy. core/policy/FIFO.md has the argument.
  */
 #ifndef TH_FIFO_H
 #define TH_FIFO_H

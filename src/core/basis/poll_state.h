@@ -1,5 +1,5 @@
 /*
- * poll_state.h: the descriptors whose readiness a worker waits for (core/ready/poll.h).
+ * poll_state.h: the descriptors whose readiness a worker waits for (core/due/poll.h).
  */
 #ifndef TH_POLL_STATE_H
 #define TH_POLL_STATE_H

@@ -13,7 +13,7 @@
 #include "core/inspect/dump_signal.h"
 #include "core/inspect/recorder.h"
 #include "core/ready/external.h"
-#include "core/ready/fork_slots.h"
+#include "core/due/fork_slots.h"
 #include "core/basis/caught.h"
 #include "core/state/key.h"
 #include "core/state/thread.h"

@@ -15,7 +15,7 @@
 #include "core/inspect/print.h"
 #include "core/inspect/recorder.h"
 #include "core/inspect/words.h"
-#include "core/ready/fork_slots.h"
+#include "core/due/fork_slots.h"
 #include "core/basis/parkword.h"
 #include "core/trace/tick_marks.h"
 #include "platform/asymmetric.h"

@@ -11,7 +11,7 @@
 #include "base/usdt.h"
 #include "core/fiber/fiber.h"
 #include "core/fiber/reclaim.h"
-#include "core/ready/fork_slots.h"
+#include "core/due/fork_slots.h"
 #include "core/ready/submit.h"
 #include "core/trace/trace_series.h"
 #include "core/state/worker.h"

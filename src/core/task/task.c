@@ -9,7 +9,7 @@
 #include "base/atomic.h"
 #include "core/ready/external.h"
 #include "core/ready/submit.h"
-#include "core/ready/timer.h"
+#include "core/due/timer.h"
 #include "core/basis/task_word.h"
 #include "core/state/worker.h"
 #include "core/task/run.h"

@@ -5,7 +5,7 @@
 #include "base/atomic.h"
 #include "core/ready/external.h"
 #include "core/ready/submit.h"
-#include "core/ready/timer.h"
+#include "core/due/timer.h"
 #include "core/ready/waiter.h"
 #include "core/state/worker.h"
 #include "core/task/task.h"

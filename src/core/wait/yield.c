@@ -1,7 +1,7 @@
 /*
  * yield.c: the running task gives way (thrum/spawn.h).
  */
-#include "core/ready/fork_slots.h"
+#include "core/due/fork_slots.h"
 #include "core/wait/switch.h"
 #include "platform/platform.h"
 #include "thrum/spawn.h"

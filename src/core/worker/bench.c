@@ -10,9 +10,9 @@
 
 #include "core/fiber/fiber_cache.h"
 #include "core/fiber/trim.h"
-#include "core/ready/fork_slots.h"
-#include "core/ready/pick.h"
-#include "core/ready/timer.h"
+#include "core/due/fork_slots.h"
+#include "core/policy/pick.h"
+#include "core/due/timer.h"
 #include "core/ready/wake.h"
 #include "core/worker/find.h"
 #include "core/worker/park.h"

@@ -15,7 +15,7 @@
 #include "core/fiber/fiber.h"
 #include "core/fiber/fiber_cache.h"
 #include "core/ready/deferred.h"
-#include "core/ready/pick.h"
+#include "core/policy/pick.h"
 #include "core/state/handle.h"
 #include "core/state/worker.h"
 #include "core/task/run.h"

@@ -4,7 +4,7 @@
  * due by its deadline.
  */
 #include "core/ready/bound_wake.h"
-#include "core/ready/pick.h"
+#include "core/policy/pick.h"
 #include "core/ready/submit.h"
 #include "core/worker/bound.h"
 

@@ -9,9 +9,9 @@
 
 #include "core/ready/alarm.h"
 #include "core/ready/deferred.h"
-#include "core/ready/fork_slots.h"
-#include "core/ready/poll.h"
-#include "core/ready/timer.h"
+#include "core/due/fork_slots.h"
+#include "core/due/poll.h"
+#include "core/due/timer.h"
 #include "core/ready/wake.h"
 #include "core/trace/trace_notes.h"
 #include "core/trace/tick_marks.h"

@@ -7,9 +7,9 @@
  */
 #include "core/worker/stall.h"
 
-#include "core/ready/fork_slots.h"
-#include "core/ready/poll.h"
-#include "core/ready/timer.h"
+#include "core/due/fork_slots.h"
+#include "core/due/poll.h"
+#include "core/due/timer.h"
 #include "platform/platform.h"
 
 #define LOOKS 2    /* looks in which the tick has not moved, before a worker counts as held up */

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <limits.h>
 
-#include "core/ready/poll.h"
+#include "core/due/poll.h"
 #include "core/state/thread.h"
 #include "core/worker/bound.h"
 #include "platform/platform.h"

@@ -3,7 +3,7 @@
  */
 #include "support/support.h"
 
-#include "core/ready/fork_slots.h"
+#include "core/due/fork_slots.h"
 #include "core/state/worker.h"
 #include "platform/faults.h"
 

@@ -5,8 +5,8 @@
 
 #include "base/atomic.h"
 #include "core/ready/external.h"
-#include "core/ready/poll.h"
-#include "core/ready/timer.h"
+#include "core/due/poll.h"
+#include "core/due/timer.h"
 #include "core/state/driver.h"
 #include "core/state/worker.h"
 #include "core/wait/switch.h"

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "core/ready/external.h"
-#include "core/ready/fork_slots.h"
-#include "core/ready/policy.h"
-#include "core/ready/poll.h"
+#include "core/due/fork_slots.h"
+#include "core/policy/policy.h"
+#include "core/due/poll.h"
 #include "core/basis/config.h"
 #include "core/state/thread_exit.h"
 #include "core/state/worker.h"

@@ -6,7 +6,7 @@
 #include "support/io/io.h"
 #include "support/times.h"
 
-#include "core/ready/poll.h"
+#include "core/due/poll.h"
 #include "core/state/worker.h"
 
 #include <sys/stat.h>

@@ -3,7 +3,7 @@
  */
 /* matrix: policy workers */
 #define _GNU_SOURCE
-#include "core/ready/poll.h"
+#include "core/due/poll.h"
 #include "support/sync/held.h"
 #include "support/io/io.h"
 #include "support/times.h"

@@ -5,7 +5,7 @@
  * deadlock, or, at a moment when all threads sleep, an event in the set of a worker that is parked.
  */
 #include "core/ready/alarm.h"
-#include "core/ready/poll.h"
+#include "core/due/poll.h"
 
 #include <errno.h>
 

@@ -4,7 +4,7 @@
  * it is sent back to the bench, or the scheduler ends. A spare that is woken elsewhere sleeps on:
  * a notified worker while all sleep, or a stop that does not end.
  */
-#include "core/ready/poll.h"
+#include "core/due/poll.h"
 
 #include "base/atomic.h"
 #include "core/state/worker.h"

@@ -1,5 +1,5 @@
 /*
- * timer.c: deadlines (core/ready/TIME.md): timers that several threads insert into, cancel and
+ * timer.c: deadlines (core/due/TIME.md): timers that several threads insert into, cancel and
  * fire; parking against an earlier deadline; which worker fires for one that does not come round.
  * At each moment when all threads sleep `whole_asleep` checks: nothing is overdue, and a parked
  * worker sleeps no longer than until the first of its deadlines.

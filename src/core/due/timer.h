@@ -1,5 +1,5 @@
 /*
- * timer.h: deadlines of tasks and of waits: one mechanism for all (core/ready/TIME.md).
+ * timer.h: deadlines of tasks and of waits: one mechanism for all (core/due/TIME.md).
  *
  * Each worker has *timers*: a wheel behind a lock of its own. A task or a wait with a deadline goes
  * into the timers of the caller's worker; those of an external thread into the timers of some

@@ -1,10 +1,10 @@
 /*
  * sharded_steal.c: see sharded_steal.h.
  */
-#include "core/ready/sharded_steal.h"
+#include "core/policy/sharded_steal.h"
 
-#include "core/ready/pick.h"
-#include "core/ready/steal_backoff.h"
+#include "core/policy/pick.h"
+#include "core/policy/steal_backoff.h"
 #include "core/ready/wake.h"
 #include "platform/asymmetric.h"
 

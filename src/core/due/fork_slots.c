@@ -2,7 +2,7 @@
  * fork_slots.c: see fork_slots.h: offering, giving, taking back, stealing. The short paths, of each
  * fork and of each join of a fork that no thief took, stand in parallel/forking.h.
  */
-#include "core/ready/fork_slots.h"
+#include "core/due/fork_slots.h"
 
 #include "base/annotate.h"
 #include "base/check.h"

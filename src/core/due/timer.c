@@ -1,11 +1,11 @@
 /*
  * timer.c: see timer.h.
  */
-#include "core/ready/timer.h"
+#include "core/due/timer.h"
 
 #include "base/check.h"
 #include "core/ready/bound_wake.h"
-#include "core/ready/poll.h"
+#include "core/due/poll.h"
 #include "core/ready/submit.h"
 #include "core/ready/task_due.h"
 #include "core/ready/waiter.h"

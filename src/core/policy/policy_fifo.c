@@ -10,11 +10,11 @@
  * work for. A scheduler with one worker needs no role and no ready queue: the rest is that
  * worker's.
  *
- * core/ready/FIFO.md says why nothing is lost in between.
+ * core/policy/FIFO.md says why nothing is lost in between.
  */
-#include "core/ready/pick.h"
-#include "core/ready/policy.h"
-#include "core/ready/timer.h"
+#include "core/policy/pick.h"
+#include "core/policy/policy.h"
+#include "core/due/timer.h"
 #include "core/ready/wake.h"
 #include "core/basis/fifo.h"
 

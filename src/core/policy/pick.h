@@ -6,7 +6,7 @@
 
 #include "core/ready/deferred.h"
 #include "core/ready/pinned.h"
-#include "core/ready/poll.h"
+#include "core/due/poll.h"
 #include "core/state/worker.h"
 
 /* Resumes of fibers that yielded between two looks at other workers. */

@@ -1,7 +1,7 @@
 /*
  * poll.c: see poll.h.
  */
-#include "core/ready/poll.h"
+#include "core/due/poll.h"
 
 #include <errno.h>
 

@@ -2,8 +2,8 @@
  * policy_global.c: one queue under one mutex. The honest baseline, kept simple on purpose: hints
  * are ignored, each worker takes one at a time, and each submission wakes a worker.
  */
-#include "core/ready/pick.h"
-#include "core/ready/policy.h"
+#include "core/policy/pick.h"
+#include "core/policy/policy.h"
 #include "core/ready/wake.h"
 #include "core/state/worker.h"
 

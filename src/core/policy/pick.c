@@ -1,10 +1,10 @@
 /*
  * pick.c: see pick.h.
  */
-#include "core/ready/pick.h"
+#include "core/policy/pick.h"
 
-#include "core/ready/poll.h"
-#include "core/ready/timer.h"
+#include "core/due/poll.h"
+#include "core/due/timer.h"
 #include "core/ready/wake.h"
 #include "platform/platform.h"
 

@@ -7,10 +7,10 @@
  * after all. Then the loop (find.c) steals, and parks.
  */
 #include "core/ready/deferred.h"
-#include "core/ready/pick.h"
-#include "core/ready/policy.h"
-#include "core/ready/sharded_steal.h"
-#include "core/ready/steal_backoff.h"
+#include "core/policy/pick.h"
+#include "core/policy/policy.h"
+#include "core/policy/sharded_steal.h"
+#include "core/policy/steal_backoff.h"
 #include "core/ready/wake.h"
 #include "core/state/worker.h"
 #include "platform/platform.h"

@@ -1,7 +1,7 @@
 /*
  * steal_backoff.c: see steal_backoff.h.
  */
-#include "core/ready/steal_backoff.h"
+#include "core/policy/steal_backoff.h"
 
 #include "platform/platform.h"
 
