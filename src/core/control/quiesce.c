@@ -8,7 +8,7 @@
 #include "core/ready/quiesce_sum.h"
 #include "core/ready/waiter.h"
 #include "core/wait/wait.h"
-#include "core/worker/bound.h"
+#include "core/bound/bound.h"
 #include "platform/platform.h"
 
 static void enlist(thrum_sched *sched, th_quiesce_waiter *waiter) {

@@ -30,7 +30,7 @@
 #include "core/state/worker.h"
 #include "core/task/fork_call.h"
 #include "core/worker/bench.h"
-#include "core/worker/bound.h"
+#include "core/bound/bound.h"
 #include "core/worker/loop.h"
 #include "core/worker/watched_find.h"
 #include "core/worker/worker_thread.h"

@@ -10,7 +10,7 @@
 #include "core/ready/waiter.h"
 #include "core/task/task.h"
 #include "core/wait/wait.h"
-#include "core/worker/bound.h"
+#include "core/bound/bound.h"
 #include "platform/platform.h"
 #include "thrum/sched.h"
 

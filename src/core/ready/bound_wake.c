@@ -1,5 +1,5 @@
 /*
- * bound_wake.c: see bound_wake.h; core/worker/BOUND.md.
+ * bound_wake.c: see bound_wake.h; core/bound/BOUND.md.
  */
 #include "core/ready/bound_wake.h"
 

@@ -1,6 +1,6 @@
 /*
  * bound.c: threads that are bound to a scheduler, with workers and without: they wait, run what is
- * tied to them, are woken late, and leave (core/worker/BOUND.md).
+ * tied to them, are woken late, and leave (core/bound/BOUND.md).
  */
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 /*
  * bound_watch.c: no workers: what is loose (posted from a thread that is not bound, or due) is seen
  * to as long as a bound thread sleeps, whatever becomes of the thread that was woken for it
- * (core/worker/BOUND.md, "The watch"). Threads stand still in their own code, or in a body, until
+ * (core/bound/BOUND.md, "The watch"). Threads stand still in their own code, or in a body, until
  * others have run it: if no thread comes for it, all sleep.
  */
 #include "base/atomic.h"

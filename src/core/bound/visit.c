@@ -11,7 +11,7 @@
 
 #include "core/due/poll.h"
 #include "core/state/thread.h"
-#include "core/worker/bound.h"
+#include "core/bound/bound.h"
 #include "platform/platform.h"
 #include "thrum/poll.h"
 

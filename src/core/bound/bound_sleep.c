@@ -1,6 +1,6 @@
 /*
  * bound_sleep.c: what a bound thread that waits does: it runs what it finds, and sleeps until it is
- * woken or a deadline passes (core/worker/BOUND.md).
+ * woken or a deadline passes (core/bound/BOUND.md).
  */
 #include "core/fiber/trim.h"
 #include "core/ready/bound_wake.h"
@@ -10,7 +10,7 @@
 #include "core/ready/quiesce_sum.h"
 #include "core/due/timer.h"
 #include "core/wait/switch.h"
-#include "core/worker/bound.h"
+#include "core/bound/bound.h"
 #include "core/trace/trace_notes.h"
 #include "platform/platform.h"
 

@@ -4,7 +4,7 @@
  * A bound thread has a worker of its own, which is none of the scheduler's: its number lies beyond
  * theirs, no worker steals from it, and it is not in the park word. What the thread itself runs is
  * the worker's *root* fiber, on the thread's own stack; when that waits, the worker's loop goes on
- * with what is tied to it. core/worker/BOUND.md has the argument.
+ * with what is tied to it. core/bound/BOUND.md has the argument.
  */
 #ifndef TH_BOUND_H
 #define TH_BOUND_H

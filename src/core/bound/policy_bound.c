@@ -6,7 +6,7 @@
 #include "core/ready/bound_wake.h"
 #include "core/policy/pick.h"
 #include "core/ready/submit.h"
-#include "core/worker/bound.h"
+#include "core/bound/bound.h"
 
 /* Picks between looks at the deadlines, after which what is loose comes first. */
 #define PICKS_PER_LOOK TH_LIMIT(16u, 2u)

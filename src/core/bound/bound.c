@@ -1,7 +1,7 @@
 /*
  * bound.c: see bound.h. bound_sleep.c has what bound threads do while they wait.
  */
-#include "core/worker/bound.h"
+#include "core/bound/bound.h"
 
 #include "base/check.h"
 #include "core/fiber/fiber.h"
