@@ -33,7 +33,7 @@ BODY_OTHER = 1  # core/state/fiber_state.h
 SHOWN_SHIFT = 56  # core/state/thread.h
 CHAN_CLOSED = 4  # sync/chan.h
 
-# The names of what is waited for, as th_on_name has them (core/inspect/words.c), in its order.
+# The names of what is waited for, as th_on_name has them (core/report/words.c), in its order.
 NAMES = {
     "TH_ON_NOTHING": "something",
     "TH_ON_MUTEX": "mutex",

@@ -1,15 +1,15 @@
 /*
  * dump.c: thrum_dump: prints a snapshot (core/inspect/snapshot.h) in the words of
- * core/inspect/report.h to a stream.
+ * core/report/report.h to a stream.
  */
 #include "thrum/dump.h"
 
 #include <errno.h>
 #include <inttypes.h>
 
-#include "core/inspect/chain.h"
+#include "core/report/chain.h"
 #include "core/inspect/gauges.h"
-#include "core/inspect/report.h"
+#include "core/report/report.h"
 #include "core/ready/external.h"
 #include "observe/dump_json.h"
 

@@ -4,7 +4,7 @@
 #ifndef TH_DUMP_JSON_H
 #define TH_DUMP_JSON_H
 
-#include "core/inspect/words.h"
+#include "core/report/words.h"
 
 /* "{"id": "7.1", "name": "reader", ...}", without its calls. */
 void th_dump_add_fiber(th_text *text, const th_seen *seen);

@@ -8,8 +8,8 @@
 #include <inttypes.h>
 
 #include "base/random.h"
-#include "core/inspect/samples.h"
-#include "core/inspect/stalls.h"
+#include "core/report/samples.h"
+#include "core/watch/stalls.h"
 #include "core/trace/tick_marks.h"
 #include "observe/dump_json.h"
 #include "platform/platform.h"

@@ -1,14 +1,14 @@
 /*
  * trace.c: thrum_trace_*: turns tracing on and off, and writes traces in the Trace Event Format
- * (core/inspect/trace_page.h).
+ * (core/record/trace_page.h).
  */
 #include "thrum/trace.h"
 
 #include <errno.h>
 #include <stdio.h>
 
-#include "core/inspect/recorder.h"
-#include "core/inspect/trace_control.h"
+#include "core/record/recorder.h"
+#include "core/record/trace_control.h"
 #include "core/ready/external.h"
 #include "core/state/worker.h"
 

@@ -2,7 +2,7 @@
 # What docs/debugging.md says of gdb: tests/debug/thrum-gdb.sh PART PROGRAM [SHARED]
 # tools/thrum-gdb.py drives gdb, and what it prints is held against what tests/debug/waiting.c does.
 # PROGRAM is that, with the static library; SHARED the same with the shared one. The parts:
-#   words    the names of what is waited for are those of core/inspect/words.c
+#   words    the names of what is waited for are those of core/report/words.c
 #   live     each command in a running program, and that it goes on unharmed; damaged lists
 #   cores    in gdb's cores and the kernel's, with each kind of guard
 #   found    gdb finds the script in the static and the shared library; one line where it cannot work

@@ -14,7 +14,7 @@
 #include <stdarg.h>
 #include <unistd.h>
 
-#include "core/inspect/stalls.h"
+#include "core/watch/stalls.h"
 #include "core/policy/steal_backoff.h"
 #include "core/state/worker.h"
 #include "storm.h"

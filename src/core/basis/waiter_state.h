@@ -68,7 +68,7 @@ typedef enum {
 
 /*
  * Whether one owner alone may end the wait, which inspectors look up in the object: they hold a
- * plain thread that waits for it, as they do fibers (core/inspect/CYCLES.md).
+ * plain thread that waits for it, as they do fibers (core/report/CYCLES.md).
  */
 static inline bool th_on_has_owner(th_on on) {
     return on == TH_ON_MUTEX || on == TH_ON_READ || on == TH_ON_WRITE || on == TH_ON_ONCE ||

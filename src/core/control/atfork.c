@@ -10,8 +10,8 @@
  */
 #include "core/control/atfork.h"
 
-#include "core/inspect/dump_signal.h"
-#include "core/inspect/recorder.h"
+#include "core/watch/dump_signal.h"
+#include "core/record/recorder.h"
 #include "core/ready/external.h"
 #include "core/due/fork_slots.h"
 #include "core/basis/caught.h"

@@ -5,7 +5,7 @@
  * *scanned* instead: a word that points behind a call instruction is taken for a return address. So
  * all calls that the fiber is in are found, the innermost first, and perhaps among them some that
  * have ended, whose return addresses stand in parts of frames that have not been written since. The
- * library's own code is left out. core/inspect/DEADLOCK.md has the argument.
+ * library's own code is left out. core/watch/DEADLOCK.md has the argument.
  *
  *     begin    finds where code lies, before any lock is taken
  *     scan     copies words that point into code, under what keeps the stack mapped

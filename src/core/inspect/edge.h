@@ -1,6 +1,6 @@
 /*
  * edge.h: what one wait depends on, where that is known to be one owner's doing: the edges among
- * which cycles are looked for (cycle.h). core/inspect/CYCLES.md has the argument.
+ * which cycles are looked for (cycle.h). core/report/CYCLES.md has the argument.
  */
 #ifndef TH_EDGE_H
 #define TH_EDGE_H

@@ -4,7 +4,7 @@
  * A *group* has the fibers in one state that wait for one kind of thing in the same calls, as far
  * as calls are told. Where none is told (core/inspect/backtrace.h), it has those that wait for the
  * same object. Its memory does not grow with the fibers: there are TH_GROUPS_MAX groups at most,
- * and what would need one more is counted by its kind. core/inspect/DUMP.md has the argument.
+ * and what would need one more is counted by its kind. core/watch/DUMP.md has the argument.
  */
 #ifndef TH_GROUP_H
 #define TH_GROUP_H

@@ -1,6 +1,6 @@
 /*
  * owners.h: plain threads that have what others wait for. A scheduler whose fibers all wait is not
- * deadlocked while such a thread goes on (core/inspect/DEADLOCK.md).
+ * deadlocked while such a thread goes on (core/watch/DEADLOCK.md).
  */
 #ifndef TH_OWNERS_H
 #define TH_OWNERS_H

@@ -6,7 +6,7 @@
  * fiber that waits is *held* while it is inspected, as by a canceller: it may be woken, but does
  * not return from its wait before the lock is given up, so the waiter and what it waits for are
  * there. Fibers that do not wait are not held: what is said of them is as of some recent moment.
- * core/inspect/DEADLOCK.md has the argument.
+ * core/watch/DEADLOCK.md has the argument.
  */
 #ifndef TH_SNAPSHOT_H
 #define TH_SNAPSHOT_H

@@ -1,5 +1,5 @@
 /*
- * watched_find.h: the search for work of workers whose stalls are watched (core/inspect/STALLS.md).
+ * watched_find.h: the search for work of workers whose stalls are watched (core/watch/STALLS.md).
  */
 #ifndef TH_WATCHED_FIND_H
 #define TH_WATCHED_FIND_H

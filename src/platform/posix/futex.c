@@ -7,7 +7,7 @@
  * sleeping. The word itself is only read by the sleeper: a waker does not touch it. Who was taken
  * off stays until it has been woken.
  *
- * Handlers of signals wake, too (io/signal.c, core/inspect/dump_signal.c). The lists' locks have
+ * Handlers of signals wake, too (io/signal.c, core/watch/dump_signal.c). The lists' locks have
  * signals blocked (masked_lock.h). A thread that lets signals in, *exposed*, sleeps without
  * blocking them, so a handler may interrupt it while it holds its own mutex. So such a mutex is
  * taken without any list's lock, and never by a handler: that only sets the sleeper's word, and an

@@ -4,7 +4,7 @@
 #ifndef REPORTS_H
 #define REPORTS_H
 
-#include "core/inspect/cycle_watch.h"
+#include "core/watch/cycle_watch.h"
 #include "support/support.h"
 
 /*

@@ -7,7 +7,7 @@
 
 #include "support/support.h"
 
-#include "core/inspect/stalls.h"
+#include "core/watch/stalls.h"
 #include "core/state/worker.h"
 
 enum { STALL_MS = 20, HELD = 8 };

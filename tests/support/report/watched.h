@@ -5,7 +5,7 @@
 #ifndef WATCHED_H
 #define WATCHED_H
 
-#include "core/inspect/cycle_watch.h"
+#include "core/watch/cycle_watch.h"
 
 __attribute__((constructor)) static void look_often(void) {
     th_watch_interval = 5000000;

@@ -1,10 +1,10 @@
 /*
  * deadlock_looks.c: the thread that looks twice before it tells that nothing can go on
- * (core/inspect/DEADLOCK.md, "The second look"). The other tests of deadlocks have no such thread.
+ * (core/watch/DEADLOCK.md, "The second look"). The other tests of deadlocks have no such thread.
  */
 /* matrix: policy workers */
 /* wrap: th_deadlock_look */
-#include "core/inspect/deadlock.h"
+#include "core/watch/deadlock.h"
 #include "platform/platform.h"
 #include "support/report/reports.h"
 

@@ -1,7 +1,7 @@
 /*
  * words.c: durations and names as reports have them.
  */
-#include "core/inspect/words.h"
+#include "core/report/words.h"
 
 #include "check.h"
 #include "support/times.h"

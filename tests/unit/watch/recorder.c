@@ -8,7 +8,7 @@
 #include "support/report/recorded.h"
 #include "support/times.h"
 
-#include "core/inspect/recorder.h"
+#include "core/record/recorder.h"
 #include "core/trace/trace_notes.h"
 
 #include <sys/stat.h>

@@ -1,9 +1,9 @@
 /*
- * cycle.c: waits in a circle are found if and only if there is a circle (core/inspect/CYCLES.md).
+ * cycle.c: waits in a circle are found if and only if there is a circle (core/report/CYCLES.md).
  * In the world `_none` the tasks wait for each other in turn, so that what is collected piece by
  * piece may look like a circle.
  */
-#include "core/inspect/cycle.h"
+#include "core/report/cycle.h"
 
 #include <errno.h>
 

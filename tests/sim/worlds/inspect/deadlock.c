@@ -1,6 +1,6 @@
 /*
  * deadlock.c: the report of a deadlock comes if and only if nothing inside can go on
- * (core/inspect/DEADLOCK.md). In worlds `_quiet` nothing is ever deadlocked, and a report is a
+ * (core/watch/DEADLOCK.md). In worlds `_quiet` nothing is ever deadlocked, and a report is a
  * fault; in worlds `_told` a thread waits for the report, so a missing report is a deadlock of the
  * world.
  */

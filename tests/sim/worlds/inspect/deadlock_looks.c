@@ -1,9 +1,9 @@
 /*
  * deadlock_looks.c: a thread of its own looks for a deadlock, at any moment, and not the last one
- * that goes to sleep (core/inspect/DEADLOCK.md, "The second look"). Plain threads are taken to
+ * that goes to sleep (core/watch/DEADLOCK.md, "The second look"). Plain threads are taken to
  * sleep: the simulator's system does not tell what they do.
  */
-#include "core/inspect/deadlock.h"
+#include "core/watch/deadlock.h"
 #include "crew.h"
 #include "platform/platform.h"
 #include "whole.h"

@@ -1,6 +1,6 @@
 /*
  * deadlock_owners.c: plain threads that have what a task waits for, and go on: nothing is told, at
- * whatever moment the last worker looks (core/inspect/DEADLOCK.md, "Owners").
+ * whatever moment the last worker looks (core/watch/DEADLOCK.md, "Owners").
  */
 #include <errno.h>
 

@@ -1,5 +1,5 @@
 /*
- * snapshot.c: snapshots of all fibers, which run, wait and end meanwhile (core/inspect/DEADLOCK.md,
+ * snapshot.c: snapshots of all fibers, which run, wait and end meanwhile (core/watch/DEADLOCK.md,
  * "Holding a fiber that waits"). What a held fiber waits for is freed as soon as its wait has
  * returned, and its frame is written over: a snapshot that still reads then has touched freed
  * memory, or races.

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "base/atomic.h"
-#include "core/inspect/trace_control.h"
+#include "core/record/trace_control.h"
 #include "core/state/worker.h"
 #include "core/trace/trace_notes.h"
 #include "whole.h"

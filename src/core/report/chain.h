@@ -4,8 +4,8 @@
 #ifndef TH_CHAIN_H
 #define TH_CHAIN_H
 
-#include "core/inspect/cycle.h"
-#include "core/inspect/words.h"
+#include "core/report/cycle.h"
+#include "core/report/words.h"
 
 #define TH_CHAIN_MAX TH_LIMIT(32u, 4u) /* members that are told of one cycle */
 

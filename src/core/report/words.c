@@ -1,7 +1,7 @@
 /*
  * words.c: see words.h.
  */
-#include "core/inspect/words.h"
+#include "core/report/words.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

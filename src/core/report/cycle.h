@@ -1,6 +1,6 @@
 /*
  * cycle.h: looks for fibers and bound threads of a scheduler that wait for each other in a circle,
- * whatever else goes on. core/inspect/CYCLES.md has the argument.
+ * whatever else goes on. core/report/CYCLES.md has the argument.
  */
 #ifndef TH_CYCLE_H
 #define TH_CYCLE_H

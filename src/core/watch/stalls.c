@@ -1,7 +1,7 @@
 /*
  * stalls.c: see stalls.h.
  */
-#include "core/inspect/stalls.h"
+#include "core/watch/stalls.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,8 +13,8 @@
 #include "core/fiber/stack.h"
 #include "core/inspect/gauges.h"
 #include "core/inspect/print.h"
-#include "core/inspect/recorder.h"
-#include "core/inspect/words.h"
+#include "core/record/recorder.h"
+#include "core/report/words.h"
 #include "core/due/fork_slots.h"
 #include "core/basis/parkword.h"
 #include "core/trace/tick_marks.h"

@@ -1,7 +1,7 @@
 /*
  * stalls.h: watching for stalls: workers that run one task for longer than `stall_ms`. A thread of
  * the scheduler's own, the *watcher*, looks at them, and reports each stall once. It rests while
- * all workers sleep. core/inspect/STALLS.md has the argument. Without `stall_ms` there is none of
+ * all workers sleep. core/watch/STALLS.md has the argument. Without `stall_ms` there is none of
  * this.
  */
 #ifndef TH_STALLS_H

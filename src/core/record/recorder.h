@@ -1,7 +1,7 @@
 /*
  * recorder.h: the flight recorder: a trace that is always on (config: trace), and is written to a
  * file when a signal asks for a dump, when a stall is reported, and when the program crashes.
- * core/inspect/RECORDER.md has the argument.
+ * core/record/RECORDER.md has the argument.
  */
 #ifndef TH_RECORDER_H
 #define TH_RECORDER_H

@@ -7,7 +7,7 @@
 
 #include "base/plain.h"
 #include "core/inspect/code_names.h"
-#include "core/inspect/trace_control.h"
+#include "core/record/trace_control.h"
 
 /* The state of writing one trace. */
 typedef struct th_trace_page {

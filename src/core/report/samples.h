@@ -10,7 +10,7 @@
 #ifndef TH_SAMPLES_H
 #define TH_SAMPLES_H
 
-#include "core/inspect/words.h"
+#include "core/report/words.h"
 
 #define TH_SAMPLED_MAX TH_LIMIT(64u, 4u)
 

@@ -1,7 +1,7 @@
 /*
  * chain.c: see chain.h.
  */
-#include "core/inspect/chain.h"
+#include "core/report/chain.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,14 +1,14 @@
 /*
  * cycle_watch.c: see cycle_watch.h.
  */
-#include "core/inspect/cycle_watch.h"
+#include "core/watch/cycle_watch.h"
 
 #include <errno.h>
 #include <stdio.h>
 
 #include "base/text.h"
-#include "core/inspect/chain.h"
-#include "core/inspect/deadlock.h"
+#include "core/report/chain.h"
+#include "core/watch/deadlock.h"
 #include "core/ready/quiesce_sum.h"
 #include "platform/platform.h"
 

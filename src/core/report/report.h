@@ -4,10 +4,10 @@
 #ifndef TH_REPORT_H
 #define TH_REPORT_H
 
-#include "core/inspect/cycle.h"
+#include "core/report/cycle.h"
 #include "core/inspect/gauges.h"
 #include "core/inspect/group.h"
-#include "core/inspect/words.h"
+#include "core/report/words.h"
 
 /* More fibers than this are not told one by one, but in groups of those that do the same. */
 #define TH_SINGLE_MAX TH_LIMIT(100u, 4u)

@@ -1,7 +1,7 @@
 /*
  * cycle_watch.h: a thread that looks for waits in a circle (cycle.h), and whether anything can go
  * on (deadlock.h), where the config asks for reports of deadlocks. It reports each once.
- * core/inspect/CYCLES.md and DEADLOCK.md have the argument.
+ * core/report/CYCLES.md and DEADLOCK.md have the argument.
  */
 #ifndef TH_CYCLE_WATCH_H
 #define TH_CYCLE_WATCH_H

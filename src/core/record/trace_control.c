@@ -1,7 +1,7 @@
 /*
  * trace_control.c: see trace_control.h.
  */
-#include "core/inspect/trace_control.h"
+#include "core/record/trace_control.h"
 
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 /*
  * samples.c: see samples.h.
  */
-#include "core/inspect/samples.h"
+#include "core/report/samples.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,13 +1,13 @@
 /*
  * deadlock.c: see deadlock.h.
  */
-#include "core/inspect/deadlock.h"
+#include "core/watch/deadlock.h"
 
 #include <stdio.h>
 
 #include "core/inspect/owners.h"
 #include "core/inspect/print.h"
-#include "core/inspect/report.h"
+#include "core/report/report.h"
 #include "core/inspect/snapshot.h"
 #include "core/ready/external.h"
 #include "core/ready/quiesce_sum.h"

@@ -5,7 +5,7 @@
  * is found by a table of hashes: of the waiters' numbers, of their fibers, and of the scopes that
  * are waited for. A walk in depth finds candidates; each is looked at again in one hold.
  */
-#include "core/inspect/cycle.h"
+#include "core/report/cycle.h"
 
 #include <string.h>
 

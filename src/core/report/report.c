@@ -1,12 +1,12 @@
 /*
  * report.c: see report.h.
  */
-#include "core/inspect/report.h"
+#include "core/report/report.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/inspect/chain.h"
+#include "core/report/chain.h"
 #include "core/ready/external.h"
 
 #define SEEN_MAX TH_BACKTRACE_FIBERS

@@ -1,13 +1,13 @@
 /*
  * trace_page.c: see trace_page.h.
  */
-#include "core/inspect/trace_page.h"
+#include "core/record/trace_page.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/wide.h"
-#include "core/inspect/report.h"
+#include "core/report/report.h"
 #include "core/inspect/world.h"
 #include "core/state/worker.h"
 #include "core/trace/trace_notes.h"

@@ -1,14 +1,14 @@
 /*
  * dump_signal.c: see dump_signal.h.
  */
-#include "core/inspect/dump_signal.h"
+#include "core/watch/dump_signal.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "core/inspect/recorder.h"
-#include "core/inspect/report.h"
+#include "core/record/recorder.h"
+#include "core/report/report.h"
 #include "core/basis/caught.h"
 #include "core/basis/config.h"
 #include "platform/platform.h"

@@ -2,12 +2,12 @@
  * recorder.c: see recorder.h. What runs in the handler of a crash takes no lock and no memory; it
  * is below "in a handler".
  */
-#include "core/inspect/recorder.h"
+#include "core/record/recorder.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/inspect/trace_page.h"
+#include "core/record/trace_page.h"
 #include "core/basis/config.h"
 #include "core/state/worker.h"
 #include "platform/platform.h"

@@ -4,12 +4,12 @@
  * nothing is runnable or runs, every bound thread sleeps without a deadline, no deadline is pending
  * and no other thread makes a call for a fiber: nothing inside can ever go on. The watcher
  * (cycle_watch.h) looks for that; where it has no thread, the last thread to go to sleep does.
- * core/inspect/DEADLOCK.md has the argument. Only schedulers with a `watch` pay anything.
+ * core/watch/DEADLOCK.md has the argument. Only schedulers with a `watch` pay anything.
  */
 #ifndef TH_DEADLOCK_H
 #define TH_DEADLOCK_H
 
-#include "core/inspect/words.h"
+#include "core/report/words.h"
 #include "core/state/worker.h"
 
 /* Is told of threads that go to sleep: see above. */

@@ -1,7 +1,7 @@
 /*
  * dump_signal.h: a dump of a scheduler to stderr when a signal comes (config: dump_signal). A
  * handler counts the signal and wakes a thread of the library's, which prints. The thread is there
- * while some scheduler has such a signal. core/inspect/DUMP.md has the argument.
+ * while some scheduler has such a signal. core/watch/DUMP.md has the argument.
  */
 #ifndef TH_DUMP_SIGNAL_H
 #define TH_DUMP_SIGNAL_H
