@@ -9,7 +9,7 @@
 #ifndef TH_OPERATION_H
 #define TH_OPERATION_H
 
-#include "io/jobs.h"
+#include "pools/jobs.h"
 #include "io/record.h"
 
 typedef struct th_operation th_operation;

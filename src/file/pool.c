@@ -1,5 +1,5 @@
 /*
- * pool.c: the engine that has operations made by threads (io/jobs.h).
+ * pool.c: the engine that has operations made by threads (pools/jobs.h).
  */
 #include <errno.h>
 

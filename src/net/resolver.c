@@ -1,12 +1,12 @@
 /*
- * resolver.c: see resolver.h. A lookup is a job, protected by the lock of its jobs (io/jobs.h).
+ * resolver.c: see resolver.h. A lookup is a job, protected by the lock of its jobs (pools/jobs.h).
  */
 #include "net/resolver.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "io/jobs.h"
+#include "pools/jobs.h"
 #include "net/hosts.h"
 
 #define PATIENCE THRUM_MS(20)

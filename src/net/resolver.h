@@ -2,8 +2,8 @@
  * resolver.h: looking names of hosts up, which the C library does by blocking a thread, for as long
  * as it likes.
  *
- *   lookup   one name and family that is asked for: a job (io/jobs.h), which a caller whose time is
- *            out leaves alone
+ *   lookup   one name and family that is asked for: a job (pools/jobs.h), which a caller whose time
+ *            is out leaves alone
  *   asker    a thread that makes the calls; each is started when a lookup is queued and ends when
  *            none is left. Nothing joins it, so lookups outlive every scheduler. There are at most
  *            TH_ASKERS_MAX in the process, and TH_ASKERS_HANGING more while lookups hang, or are
@@ -18,7 +18,7 @@
 #ifndef TH_RESOLVER_H
 #define TH_RESOLVER_H
 
-#include "io/jobs.h"
+#include "pools/jobs.h"
 #include "platform/platform.h"
 #include "thrum/base.h"
 

@@ -6,7 +6,7 @@
 
 #include <dirent.h>
 
-#include "io/blocking_pool.h"
+#include "pools/blocking_pool.h"
 #include "platform/faults.h"
 
 #define FOREVER_NS INT64_C(3600000000000)

@@ -1,7 +1,7 @@
 /*
- * idle_spin.c: how often a thread of a pool looks on before it sleeps (src/io/idle_spin.h).
+ * idle_spin.c: how often a thread of a pool looks on before it sleeps (src/pools/idle_spin.h).
  */
-#include "io/idle_spin.h"
+#include "pools/idle_spin.h"
 
 #include "check.h"
 #include "core/basis/affinity.h"

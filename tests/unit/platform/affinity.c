@@ -5,7 +5,7 @@
 
 #include "core/ready/waiter.h"
 #include "core/basis/affinity.h"
-#include "io/jobs.h"
+#include "pools/jobs.h"
 
 /* ---- what each worker gets ---- */
 

@@ -1,5 +1,5 @@
 /*
- * blocking.c: the blocking pool (src/io/README.md): no job left behind, a member that leaves
+ * blocking.c: the blocking pool (src/pools/README.md): no job left behind, a member that leaves
  * against a call, starts that are refused, and the pool's end.
  *
  * The small worlds use the pool without a scheduler; those on a whole one are marked.
@@ -11,7 +11,7 @@
 #include "base/atomic.h"
 #include "core/state/worker.h"
 #include "crew.h"
-#include "io/blocking_pool.h"
+#include "pools/blocking_pool.h"
 #include "platform/sim/controller.h"
 
 #define KEEPALIVE 1000

@@ -1,5 +1,5 @@
 /*
- * jobs.c: calls that their callers may give up (src/io/JOBS.md): no job left behind, none freed
+ * jobs.c: calls that their callers may give up (src/pools/JOBS.md): no job left behind, none freed
  * twice or while a thread is in it, and starts that are refused.
  */
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include "base/atomic.h"
 #include "core/ready/waiter.h"
 #include "crew.h"
-#include "io/jobs.h"
+#include "pools/jobs.h"
 
 #define LINGER 1000
 #define PATIENCE 200

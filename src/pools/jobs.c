@@ -6,7 +6,7 @@
  * which a caller decides to start or to call it, and again from the end of a job, before it wakes
  * the callers; until it takes a job, or lies down.
  */
-#include "io/jobs.h"
+#include "pools/jobs.h"
 
 #include <errno.h>
 

@@ -25,7 +25,7 @@
 
 #include "core/basis/lock.h"
 #include "core/wait/wait.h"
-#include "io/idle_spin.h"
+#include "pools/idle_spin.h"
 #include "platform/platform.h"
 #include "thrum/base.h"
 

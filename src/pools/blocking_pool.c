@@ -4,7 +4,7 @@
  * A member that leaves cannot join itself: the next one to leave joins it, and the last one is
  * joined by th_blocking_pool_free. So at most one thread that has left is not joined yet.
  */
-#include "io/blocking_pool.h"
+#include "pools/blocking_pool.h"
 
 #include <errno.h>
 
@@ -16,7 +16,7 @@
 #include "core/state/thread.h"
 #include "core/wait/cancel.h"
 #include "core/wait/wait.h"
-#include "io/idle_spin.h"
+#include "pools/idle_spin.h"
 #include "platform/platform.h"
 #include "sync/waitlist.h"
 

@@ -6,7 +6,7 @@
 #include "base/atomic.h"
 #include "core/state/driver.h"
 #include "core/state/worker.h"
-#include "io/blocking_pool.h"
+#include "pools/blocking_pool.h"
 #include "thrum/sched.h"
 
 static void stop(void *instance) {

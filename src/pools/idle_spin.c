@@ -1,7 +1,7 @@
 /*
  * idle_spin.c: see idle_spin.h.
  */
-#include "io/idle_spin.h"
+#include "pools/idle_spin.h"
 
 #include "base/atomic.h"
 #include "core/basis/affinity.h"

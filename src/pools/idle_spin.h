@@ -7,7 +7,7 @@
  * and only while it helps: each time in vain halves how often it is done, down to one chance of 64,
  * and a time that has helped begins anew.
  *
- * io/README.md has the rules of the pools. All fields are protected by the pool's lock.
+ * pools/README.md has the rules of the pools. All fields are protected by the pool's lock.
  */
 #ifndef TH_IDLE_SPIN_H
 #define TH_IDLE_SPIN_H
