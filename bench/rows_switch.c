@@ -8,7 +8,7 @@
 #include <ucontext.h>
 
 #include "harness.h"
-#include "platform/context.h"
+#include "platform/context/context.h"
 
 #define STACK_SIZE (64 * 1024)
 

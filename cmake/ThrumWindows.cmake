@@ -6,8 +6,8 @@ if(NOT CMAKE_SIZEOF_VOID_P EQUAL 8 OR NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_
   message(FATAL_ERROR "thrum on Windows: x86_64, by gcc or clang for mingw-w64")
 endif()
 
-list(FILTER sources EXCLUDE REGEX "/src/platform/[a-z]+/")
-file(GLOB windows_sources CONFIGURE_DEPENDS src/platform/windows/*.c)
+list(FILTER sources EXCLUDE REGEX "/src/platform/(unix|${platform})/")
+file(GLOB windows_sources CONFIGURE_DEPENDS src/platform/windows/*.c src/platform/windows/*/*.c)
 # What Unix systems and Windows share: waiting for one descriptor, addresses, words, and what is missing.
 list(APPEND sources ${windows_sources})
 foreach(file posix/absent unix/poll unix/address unix/io_text)

@@ -480,7 +480,7 @@ def x86_64(context):
 
 
 def aarch64(context):
-    """The caller of th_context_switch, from what that has saved: platform/context_aarch64.h."""
+    """The caller of th_context_switch, from what that has saved: platform/context/context_aarch64.h."""
     sp = int(context["sp"])
     words = numbers_at(sp, "Q", 12)
     registers = {"x%d" % (19 + i): gdb.Value(words[i]) for i in range(11)}

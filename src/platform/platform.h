@@ -11,7 +11,7 @@
 #include <stdarg.h>
 
 #include "base/cc.h"
-#include "platform/context.h"
+#include "platform/context/context.h"
 #include "platform/descriptor.h"
 #include "platform/file.h"
 #include "platform/probe.h"

@@ -22,7 +22,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "platform/context.h"
+#include "platform/context/context.h"
 #include "platform/sim/controller.h"
 #include "sim.h"
 

@@ -9,7 +9,7 @@
 #include "base/atomic.h"
 #include "check.h"
 #include "core/fiber/stack.h"
-#include "platform/context.h"
+#include "platform/context/context.h"
 #include "platform/faults.h"
 #include "platform/platform.h"
 

@@ -12,7 +12,7 @@
 #include "core/state/key.h"
 #include "core/basis/stack_state.h"
 #include "core/state/thread.h"
-#include "platform/context.h"
+#include "platform/context/context.h"
 #include "queue/work.h"
 #include "thrum/sched.h"
 #include "thrum/spawn.h"

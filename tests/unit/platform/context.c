@@ -12,7 +12,7 @@
 #include "base/annotate.h"
 #include "base/atomic.h"
 #include "check.h"
-#include "platform/context.h"
+#include "platform/context/context.h"
 #include "platform/platform.h"
 
 #define STACK_SIZE ((size_t)256 * 1024)

@@ -4,7 +4,7 @@
  */
 #include <pthread.h>
 
-#include "platform/context.h"
+#include "platform/context/context.h"
 #include "platform/platform.h"
 #include "support/support.h"
 

@@ -5,7 +5,7 @@
 #include <pthread.h>
 
 #include "core/fiber/stack.h"
-#include "platform/context.h"
+#include "platform/context/context.h"
 #include "support/support.h"
 
 /* Behind what it may not come before. */

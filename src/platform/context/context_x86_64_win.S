@@ -2,7 +2,7 @@
  * context_x86_64_win.S: the first frame of a context (x86_64, Microsoft's calling convention). The
  * switch itself is inlined (context_x86_64_win.h).
  */
-#include "platform/context_x86_64_win.h"
+#include "platform/context/context_x86_64_win.h"
 
     .text
 

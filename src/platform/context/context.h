@@ -11,15 +11,15 @@
 #include "base/cc.h"
 
 #if defined(TH_CONTEXT_X86_64)
-#include "platform/context_x86_64.h"
+#include "platform/context/context_x86_64.h"
 #elif defined(TH_CONTEXT_X86_64_WIN)
-#include "platform/context_x86_64_win.h"
+#include "platform/context/context_x86_64_win.h"
 #elif defined(TH_CONTEXT_AARCH64)
-#include "platform/context_aarch64.h"
+#include "platform/context/context_aarch64.h"
 #elif defined(TH_CONTEXT_RISCV64)
-#include "platform/context_riscv64.h"
+#include "platform/context/context_riscv64.h"
 #elif defined(TH_CONTEXT_UCONTEXT)
-#include "platform/context_ucontext.h"
+#include "platform/context/context_ucontext.h"
 #else
 #error "the build chooses a context: TH_CONTEXT_X86_64, _X86_64_WIN, _AARCH64, _RISCV64, _UCONTEXT"
 #endif

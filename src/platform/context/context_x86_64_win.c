@@ -1,7 +1,7 @@
 /*
  * context_x86_64_win.c: lays out a new context; context_x86_64_win.S is where it begins.
  */
-#include "platform/context.h"
+#include "platform/context/context.h"
 
 #include <assert.h>
 #include <windows.h>

@@ -9,7 +9,7 @@
  * which here is always another stack's. Where branch targets are enforced (BTI), the target after a
  * call carries no landing pad, so there it has to be `ret`.
  */
-#include "platform/context_aarch64.h"
+#include "platform/context/context_aarch64.h"
 #include "platform/gdb_script.h"
 
     .text

@@ -1,7 +1,7 @@
 /*
  * context_x86_64.c: lays out a new context; context_x86_64.S is where it begins.
  */
-#include "platform/context.h"
+#include "platform/context/context.h"
 
 #include <assert.h>
 

@@ -9,7 +9,7 @@
  * it, which here is always another stack's. Of the registers that predict nothing, t2 is the one
  * whose targets need no landing pad (Zicfilp).
  */
-#include "platform/context_riscv64.h"
+#include "platform/context/context_riscv64.h"
 #include "platform/gdb_script.h"
 
     .text

@@ -6,7 +6,7 @@
  * run fibers are started with the same mask, so this shows only where a program changes it in a
  * fiber or binds threads of its own.
  */
-#include "platform/context.h"
+#include "platform/context/context.h"
 
 #include <stdlib.h>
 

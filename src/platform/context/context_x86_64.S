@@ -2,7 +2,7 @@
  * context_x86_64.S: the first frame of a context (x86_64, System V). The switch itself is inlined
  * (context_x86_64.h).
  */
-#include "platform/context_x86_64.h"
+#include "platform/context/context_x86_64.h"
 #include "platform/gdb_script.h"
 
     .text
