@@ -10,7 +10,7 @@ list(FILTER sources EXCLUDE REGEX "/src/platform/(unix|${platform})/")
 file(GLOB windows_sources CONFIGURE_DEPENDS src/platform/windows/*.c src/platform/windows/*/*.c)
 # What Unix systems and Windows share: waiting for one descriptor, addresses, words, and what is missing.
 list(APPEND sources ${windows_sources})
-foreach(file posix/absent unix/poll unix/address unix/io_text)
+foreach(file posix/absent unix/io/poll unix/io/address unix/io/io_text)
   list(APPEND sources ${CMAKE_CURRENT_SOURCE_DIR}/src/platform/${file}.c)
 endforeach()
 # Sockets, and names of interfaces.

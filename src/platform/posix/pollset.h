@@ -6,8 +6,8 @@
 #define TH_POSIX_POLLSET_H
 
 #include "platform/posix/masked_lock.h"
-#include "platform/unix/edge.h"
-#include "platform/unix/polled.h"
+#include "platform/unix/io/edge.h"
+#include "platform/unix/io/polled.h"
 
 #define ALARMS 4u
 

@@ -1,7 +1,7 @@
 /*
  * wakeup.c: wake-ups by pipes.
  */
-#include "platform/unix/polled.h"
+#include "platform/unix/io/polled.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "platform/unix/io_text.h"
+#include "platform/unix/io/io_text.h"
 
 int th_text_of_other(int fd, char *text, size_t size) {
     DWORD flags;

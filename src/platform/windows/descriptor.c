@@ -11,7 +11,7 @@
 #include <limits.h>
 
 #include "platform/faults.h"
-#include "platform/unix/edge.h"
+#include "platform/unix/io/edge.h"
 #include "platform/windows/watch.h"
 
 _Static_assert(sizeof(SOCKET) == sizeof(HANDLE), "a socket is a handle");

@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "platform/faults.h"
-#include "platform/unix/edge.h"
+#include "platform/unix/io/edge.h"
 
 /* Winsock has other words for it that nobody is named to send to. */
 static int send_code(int fd, uint32_t size) {

@@ -19,8 +19,8 @@
 
 #include "base/atomic.h"
 #include "platform/faults.h"
-#include "platform/unix/edge.h"
-#include "platform/unix/polled.h"
+#include "platform/unix/io/edge.h"
+#include "platform/unix/io/polled.h"
 
 #define ROOM 65536u
 #define PLACES 256u

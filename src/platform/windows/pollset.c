@@ -62,8 +62,8 @@
 
 #include "base/atomic.h"
 #include "platform/faults.h"
-#include "platform/unix/edge.h"
-#include "platform/unix/polled.h"
+#include "platform/unix/io/edge.h"
+#include "platform/unix/io/polled.h"
 #include "platform/windows/pipe.h"
 #include "platform/windows/pollset_slot.h"
 

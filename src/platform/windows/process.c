@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "platform/faults.h"
-#include "platform/unix/polled.h"
+#include "platform/unix/io/polled.h"
 #include "platform/windows/program.h"
 
 #define STREAMS 3u

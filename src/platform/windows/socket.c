@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "platform/faults.h"
-#include "platform/unix/edge.h"
+#include "platform/unix/io/edge.h"
 #include "platform/windows/watch.h"
 
 /* What a call of Winsock's says: 0 or a code; errno is as before it. */

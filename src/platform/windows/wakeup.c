@@ -2,12 +2,12 @@
  * wakeup.c: wake-ups that are descriptors: a datagram socket that is connected to itself, which can
  * be read once it was sent something.
  */
-#include "platform/unix/polled.h"
+#include "platform/unix/io/polled.h"
 
 #include <errno.h>
 
 #include "platform/faults.h"
-#include "platform/unix/edge.h"
+#include "platform/unix/io/edge.h"
 
 /* Alone at its port: another program that asks for the same one might get what is sent to it. */
 static SOCKET own_socket(void) {

@@ -9,8 +9,8 @@
 
 #include "base/atomic.h"
 #include "platform/faults.h"
-#include "platform/unix/edge.h"
-#include "platform/unix/polled.h"
+#include "platform/unix/io/edge.h"
+#include "platform/unix/io/polled.h"
 
 /* An event, as it is read. Its name follows, if it has one: zeroes end it and fill it up. */
 typedef struct event {

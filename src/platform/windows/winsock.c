@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "platform/unix/polled.h"
+#include "platform/unix/io/polled.h"
 #include "platform/windows/pipe.h"
 
 /* ---- beginning ---- */

@@ -1,11 +1,11 @@
 /*
  * poll.c: waiting for descriptors without a set.
  */
-#include "platform/unix/polled.h"
+#include "platform/unix/io/polled.h"
 
 #include <errno.h>
 
-#include "platform/unix/edge.h"
+#include "platform/unix/io/edge.h"
 
 #ifndef POLLRDHUP
 #define POLLRDHUP 0 /* POSIX tells of the other side's end as of bytes */

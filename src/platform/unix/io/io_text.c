@@ -1,7 +1,7 @@
 /*
  * io_text.c: descriptors in words, for people.
  */
-#include "platform/unix/io_text.h"
+#include "platform/unix/io/io_text.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
  * resolve.c: names of hosts, as the system's libraries take them.
  */
-#include "platform/unix/inet.h"
+#include "platform/unix/io/inet.h"
 
 #include <errno.h>
 #include <netdb.h>

@@ -1,7 +1,7 @@
 /*
  * address.c: addresses of sockets, and their text.
  */
-#include "platform/unix/inet.h"
+#include "platform/unix/io/inet.h"
 
 #include <errno.h>
 #include <stdio.h>

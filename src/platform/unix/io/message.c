@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "platform/faults.h"
-#include "platform/unix/edge.h"
+#include "platform/unix/io/edge.h"
 #include "platform/unix/interrupted.h"
 
 #ifdef MSG_CMSG_CLOEXEC

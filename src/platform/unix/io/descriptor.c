@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "platform/faults.h"
-#include "platform/unix/edge.h"
+#include "platform/unix/io/edge.h"
 #include "platform/unix/interrupted.h"
-#include "platform/unix/socket.h"
+#include "platform/unix/io/socket.h"
 
 _Static_assert(sizeof(th_os_part) == sizeof(struct iovec) &&
                    offsetof(th_os_part, base) == offsetof(struct iovec, iov_base) &&

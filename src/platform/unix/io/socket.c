@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "platform/faults.h"
-#include "platform/unix/socket.h"
+#include "platform/unix/io/socket.h"
 
 #ifndef SO_REUSEPORT
 #define SO_REUSEPORT (-1) /* refused by the system, as any option that it does not know */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "platform/unix/io_text.h"
+#include "platform/unix/io/io_text.h"
 
 /* What the system calls what is no socket: "pipe:[123]", "/dev/pts/1", "anon_inode:[eventfd]". */
 int th_text_of_other(int fd, char *text, size_t size) {
