@@ -1,6 +1,6 @@
 /*
  * own_code.h: which of the code is the library's own, by the marks of base/mark.h; so spans of code
- * without it. For platform/linux/code.c and platform/windows/code.c.
+ * without it. For platform/linux/code.c and platform/windows/system/code.c.
  */
 #ifndef TH_OWN_CODE_H
 #define TH_OWN_CODE_H

@@ -1,6 +1,6 @@
 /*
  * observed.h: a part of support/report/observed.h: a port of the own machine, and a file that has
- * its number and the key that a connection begins with (src/platform/windows/private.c).
+ * its number and the key that a connection begins with (src/platform/windows/io/private.c).
  */
 #ifndef WINDOWS_OBSERVED_H
 #define WINDOWS_OBSERVED_H

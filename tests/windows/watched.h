@@ -4,7 +4,7 @@
 #ifndef WATCHED_H
 #define WATCHED_H
 
-#include "platform/windows/pollset.h" /* before some of its names are others' */
+#include "platform/windows/pollset/pollset.h" /* before some of its names are others' */
 
 #include "support/io/io.h"
 #include "support/times.h"

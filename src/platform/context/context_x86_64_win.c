@@ -26,8 +26,6 @@ static_assert(offsetof(NT_TIB, StackLimit) == TH_TEB_LIMIT, "the assembly");
     8 /* what th_context_entry takes off the stack pointer, and the return address */
 
 void th_context_begin(void);
-EXCEPTION_DISPOSITION th_context_unhandled(EXCEPTION_RECORD *record, void *frame, CONTEXT *context,
-                                           void *dispatcher);
 
 void th_context_make(th_context *context, void *bottom, void *top, void (*entry)(void *),
                      void *arg) {
@@ -73,25 +71,4 @@ TH_NOINLINE void th_context_switch(th_context *from, const th_context *to) {
 
 uintptr_t th_context_pointer(const th_context *context) {
     return (uintptr_t)th_load_relaxed(&context->sp); /* relaxed: any recent value will do */
-}
-
-/* What the system does at the bottom of a thread's stack, for a context's. */
-EXCEPTION_DISPOSITION th_context_unhandled(EXCEPTION_RECORD *record, void *frame, CONTEXT *context,
-                                           void *dispatcher) {
-    EXCEPTION_POINTERS both = {record, context};
-    (void)frame;
-    (void)dispatcher;
-    if (record->ExceptionFlags & (EXCEPTION_UNWINDING | EXCEPTION_EXIT_UNWIND)) {
-        return ExceptionContinueSearch;
-    }
-    switch (UnhandledExceptionFilter(&both)) {
-    case EXCEPTION_CONTINUE_EXECUTION:
-        return ExceptionContinueExecution;
-    case EXCEPTION_EXECUTE_HANDLER:
-        TerminateProcess(GetCurrentProcess(), record->ExceptionCode);
-        break;
-    default:
-        break;
-    }
-    return ExceptionContinueSearch;
 }

@@ -34,7 +34,7 @@ static inline bool th_scope_name(uint32_t number, char name[TH_SCOPE_SIZE]) {
 
 #else
 
-#include "platform/windows/winsock.h"
+#include "platform/windows/winsock/winsock.h"
 /* Behind what it may not come before. */
 #include <iphlpapi.h>
 

@@ -15,7 +15,7 @@ typedef struct pollfd th_pollfd;
 
 #else
 
-#include "platform/windows/polled.h"
+#include "platform/windows/winsock/polled.h"
 
 #endif
 

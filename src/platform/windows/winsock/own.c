@@ -1,0 +1,79 @@
+/*
+ * own.c: see own.h.
+ */
+#include "platform/windows/winsock/own.h"
+
+#include "base/atomic.h"
+
+#define PLACES 256u
+
+static SRWLOCK owns_lock = SRWLOCK_INIT;
+static th_own *owns[PLACES]; /* by their descriptors; with the lock */
+static uint32_t xcount;      /* of them all; written with the lock */
+
+static th_own **place_of(int fd) {
+    return &owns[(unsigned)fd / 4 % PLACES]; /* handles are multiples of 4 */
+}
+
+void th_own_add(th_own *own) {
+    AcquireSRWLockExclusive(&owns_lock);
+    th_own **at = place_of(own->fd);
+    own->next = *at;
+    *at = own;
+    th_store_relaxed(&xcount, xcount + 1); /* relaxed: as in th_own_hold */
+    ReleaseSRWLockExclusive(&owns_lock);
+}
+
+th_own *th_own_hold(int fd, void (*hold)(th_own *own)) {
+    if (!th_load_relaxed(&xcount)) { /* relaxed: whoever has the number has seen it */
+        return NULL;
+    }
+    AcquireSRWLockShared(&owns_lock);
+    th_own *own = *place_of(fd);
+    while (own && own->fd != fd) {
+        own = own->next;
+    }
+    if (own && hold) {
+        hold(own);
+    }
+    ReleaseSRWLockShared(&owns_lock);
+    return own;
+}
+
+th_own *th_own_find(int fd) {
+    return th_own_hold(fd, NULL);
+}
+
+th_own *th_own_take(int fd, bool watcher) {
+    th_own *own = th_own_find(fd);
+    if (!own) {
+        return NULL;
+    }
+    AcquireSRWLockExclusive(&owns_lock);
+    th_own **at = place_of(fd);
+    while (*at && (*at)->fd != fd) {
+        at = &(*at)->next;
+    }
+    own = *at && ((*at)->kind == TH_OWN_WATCHER) == watcher ? *at : NULL;
+    if (own) {
+        *at = own->next;
+        th_store_relaxed(&xcount, xcount - 1); /* relaxed: as in th_own_hold */
+    }
+    ReleaseSRWLockExclusive(&owns_lock);
+    return own;
+}
+
+bool th_own_is_watcher(int fd) {
+    const th_own *own = th_own_find(fd);
+    return own && own->kind == TH_OWN_WATCHER;
+}
+
+bool th_pipe_signal(int fd, bool *reads, SOCKET *signal) {
+    const th_own *own = th_own_find(fd);
+    if (!own || own->kind == TH_OWN_WATCHER) {
+        return false;
+    }
+    *reads = own->kind == TH_OWN_READS;
+    *signal = th_socket_of(own->signal[0]);
+    return true;
+}
