@@ -20,55 +20,19 @@
 #include "base/atomic.h"
 #include "platform/faults.h"
 
-#define CHUNK 256
-#define CHUNKS 65536 /* numbers of descriptors are below CHUNK * CHUNKS */
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static slot *xchunks[CHUNKS]; /* made under the lock, and never freed */
-
-/* ---- slots ---- */
-
-/* Any thread, handlers too. NULL: nothing was ever known of the number. */
-static slot *slot_at(int fd) {
-    if (fd < 0 || fd >= CHUNK * CHUNKS) {
-        return NULL;
-    }
-    slot *chunk = th_load_acquire(&xchunks[fd / CHUNK]); /* pairs: slot_for; the slots */
-    return chunk ? &chunk[fd % CHUNK] : NULL;
-}
-
-/* With the lock. NULL: there is no memory. */
-static slot *slot_for(int fd) {
-    slot *found = slot_at(fd);
-    if (!found && fd >= 0 && fd < CHUNK * CHUNKS) {
-        slot *chunk = calloc(CHUNK, sizeof *chunk);
-        if (!chunk) {
-            return NULL;
-        }
-        th_store_release(&xchunks[fd / CHUNK], chunk); /* pairs: slot_at; the slots */
-        found = &chunk[fd % CHUNK];
-    }
-    return found;
-}
-
-static set *set_of(const th_os_pollset *named) {
-    slot *s = slot_at(named->set);
-    return s ? s->set : NULL;
-}
-
 /* ---- forks ---- */
 
 static sigset_t forks_mask; /* of the thread that forks; with the lock */
 
 static void before_fork(void) {
     sigset_t before;
-    th_masked_lock(&lock, &before);
+    th_pollset_lock(&before);
     forks_mask = before;
 }
 
 static void in_parent(void) {
     const sigset_t before = forks_mask;
-    th_masked_unlock(&lock, &before);
+    th_pollset_unlock(&before);
 }
 
 static void in_child(void) {
@@ -91,14 +55,14 @@ int th_os_wakeup_open(void) {
     int saved = th_os_errno_get();
     int code = th_poll_pair(ends);
     if (!code) {
-        th_masked_lock(&lock, &before);
-        slot *s = slot_for(ends[0]);
+        th_pollset_lock(&before);
+        slot *s = th_pollset_slot_for(ends[0]);
         if (s) {
             /* relaxed: the caller hands the number on */
             th_store_relaxed(&s->xwrite, ends[1] + 1);
         }
         code = s ? ends[0] : -ENOMEM;
-        th_masked_unlock(&lock, &before);
+        th_pollset_unlock(&before);
         if (!s) {
             th_poll_pair_close(ends);
         }
@@ -118,7 +82,7 @@ static void close_other_end(slot *s) {
 
 void th_os_wakeup_close(int wakeup) {
     int saved = th_os_errno_get();
-    if (slot_at(wakeup)) {
+    if (th_pollset_slot(wakeup)) {
         th_pollset_forget(wakeup);
         th_poll_pair_close((int[2]){wakeup, wakeup});
     }
@@ -126,7 +90,7 @@ void th_os_wakeup_close(int wakeup) {
 }
 
 static int set_wakeup(int wakeup) {
-    slot *s = slot_at(wakeup);
+    slot *s = th_pollset_slot(wakeup);
     const int end = s ? th_load_relaxed(&s->xwrite) - 1 : -1; /* relaxed: as it was handed on */
     if (end < 0) {
         return -EBADF;
@@ -164,10 +128,10 @@ int th_os_pollset_open(th_os_pollset *out) {
         return wakeup < 0 ? wakeup : -ENOMEM;
     }
     s->number = wakeup;
-    th_masked_lock(&lock, &before);
+    th_pollset_lock(&before);
     const int code = th_pollset_comes();
-    slot_at(wakeup)->set = code ? NULL : s;
-    th_masked_unlock(&lock, &before);
+    th_pollset_slot(wakeup)->set = code ? NULL : s;
+    th_pollset_unlock(&before);
     if (code) {
         th_os_wakeup_close(wakeup);
         free(s);
@@ -179,7 +143,7 @@ int th_os_pollset_open(th_os_pollset *out) {
 
 /* With the lock: takes a member out of its set and its slot. */
 static void drop_member(member *m) {
-    member **at = &slot_at(m->fd)->members;
+    member **at = &th_pollset_slot(m->fd)->members;
     while (*at != m) {
         at = &(*at)->next_of_fd;
     }
@@ -195,10 +159,10 @@ static void drop_member(member *m) {
 
 void th_os_pollset_close(th_os_pollset *named) {
     sigset_t before;
-    th_masked_lock(&lock, &before);
-    set *s = set_of(named);
+    th_pollset_lock(&before);
+    set *s = th_pollset_set(named);
     if (s) {
-        slot_at(named->set)->set = NULL;
+        th_pollset_slot(named->set)->set = NULL;
         th_pollset_goes();
         while (s->members) {
             drop_member(s->members);
@@ -209,7 +173,7 @@ void th_os_pollset_close(th_os_pollset *named) {
         }
         free(s);
     }
-    th_masked_unlock(&lock, &before);
+    th_pollset_unlock(&before);
     if (named->set >= 0) {
         th_os_wakeup_close(named->set);
     }
@@ -223,7 +187,7 @@ static bool is_other(const member *m, const th_os_identity *identity) {
 
 /* With the lock. */
 static int add(set *s, int fd, uint64_t key, const th_os_identity *identity) {
-    slot *at = slot_for(fd);
+    slot *at = th_pollset_slot_for(fd);
     member *m = at ? at->members : NULL;
     while (m && m->set != s) {
         m = m->next_of_fd;
@@ -259,10 +223,10 @@ int th_os_pollset_add(const th_os_pollset *named, int fd, uint64_t key) {
     int saved = th_os_errno_get();
     int code = th_os_io_kind(fd, &kind, &identity);
     if (!code) {
-        th_masked_lock(&lock, &before);
-        set *s = set_of(named);
+        th_pollset_lock(&before);
+        set *s = th_pollset_set(named);
         code = s ? add(s, fd, key, &identity) : -EBADF;
-        th_masked_unlock(&lock, &before);
+        th_pollset_unlock(&before);
     }
     th_os_errno_set(saved);
     return code;
@@ -274,16 +238,16 @@ int th_os_pollset_add_set(const th_os_pollset *named, const th_os_pollset *other
     if (!n) {
         return -ENOMEM;
     }
-    th_masked_lock(&lock, &before);
-    set *s = set_of(named);
-    *n = (nested){.set = set_of(other), .key = key};
+    th_pollset_lock(&before);
+    set *s = th_pollset_set(named);
+    *n = (nested){.set = th_pollset_set(other), .key = key};
     int code = s && n->set ? 0 : -EBADF;
     if (!code) {
         n->next = s->nested;
         s->nested = n;
         th_pollset_kick(s);
     }
-    th_masked_unlock(&lock, &before);
+    th_pollset_unlock(&before);
     if (code) {
         free(n);
     }
@@ -293,9 +257,9 @@ int th_os_pollset_add_set(const th_os_pollset *named, const th_os_pollset *other
 int th_os_pollset_remove(const th_os_pollset *named, int fd) {
     sigset_t before;
     int code = -ENOENT;
-    th_masked_lock(&lock, &before);
-    const slot *at = slot_at(fd);
-    const set *s = set_of(named);
+    th_pollset_lock(&before);
+    const slot *at = th_pollset_slot(fd);
+    const set *s = th_pollset_set(named);
     for (member *m = at ? at->members : NULL; m; m = m->next_of_fd) {
         if (m->set == s) {
             th_pollset_kick(m->set);
@@ -305,18 +269,18 @@ int th_os_pollset_remove(const th_os_pollset *named, int fd) {
             break;
         }
     }
-    th_masked_unlock(&lock, &before);
+    th_pollset_unlock(&before);
     return code;
 }
 
 void th_pollset_forget(int fd) {
     sigset_t before;
-    slot *at = slot_at(fd);
+    slot *at = th_pollset_slot(fd);
     if (!at) {
         return;
     }
     close_other_end(at);
-    th_masked_lock(&lock, &before);
+    th_pollset_lock(&before);
     const bool any = at->members;
     while (at->members) {
         th_pollset_kick(at->members->set);
@@ -325,17 +289,17 @@ void th_pollset_forget(int fd) {
     if (any) {
         th_pollset_await_askers(&before);
     }
-    th_masked_unlock(&lock, &before);
+    th_pollset_unlock(&before);
 }
 
 void th_pollset_look_again(int fd, uint32_t bits) {
     sigset_t before;
-    const slot *at = slot_at(fd);
+    const slot *at = th_pollset_slot(fd);
     if (!at) {
         return;
     }
     int saved = th_os_errno_get();
-    th_masked_lock(&lock, &before);
+    th_pollset_lock(&before);
     const uint64_t last = th_pollset_turn();
     for (member *m = at->members; m; m = m->next_of_fd) {
         m->read = bits & TH_OS_IN ? last : m->read;
@@ -345,7 +309,7 @@ void th_pollset_look_again(int fd, uint32_t bits) {
             th_pollset_kick(m->set);
         }
     }
-    th_masked_unlock(&lock, &before);
+    th_pollset_unlock(&before);
     th_os_errno_set(saved);
 }
 
@@ -355,9 +319,9 @@ int th_os_alarm_open(void) {
     sigset_t before;
     int alarm = th_os_wakeup_open();
     if (alarm >= 0) {
-        th_masked_lock(&lock, &before);
-        slot_at(alarm)->alarm = TH_FOREVER;
-        th_masked_unlock(&lock, &before);
+        th_pollset_lock(&before);
+        th_pollset_slot(alarm)->alarm = TH_FOREVER;
+        th_pollset_unlock(&before);
     }
     return alarm;
 }
@@ -369,8 +333,8 @@ void th_os_alarm_close(int alarm) {
 void th_os_alarm_set(int alarm, int64_t at) {
     sigset_t before;
     int saved = th_os_errno_get();
-    th_masked_lock(&lock, &before);
-    slot *s = slot_at(alarm);
+    th_pollset_lock(&before);
+    slot *s = th_pollset_slot(alarm);
     const bool sooner = s && at < s->alarm;
     if (s) {
         s->alarm = at;
@@ -378,15 +342,15 @@ void th_os_alarm_set(int alarm, int64_t at) {
     if (sooner) {
         th_pollset_kick(NULL);
     }
-    th_masked_unlock(&lock, &before);
+    th_pollset_unlock(&before);
     th_os_errno_set(saved);
 }
 
 int th_os_pollset_add_alarm(const th_os_pollset *named, int alarm) {
     sigset_t before;
     int code = -EBADF;
-    th_masked_lock(&lock, &before);
-    set *s = set_of(named);
+    th_pollset_lock(&before);
+    set *s = th_pollset_set(named);
     if (s) {
         code = s->alarms_count < ALARMS ? 0 : -ENOSPC;
     }
@@ -394,36 +358,8 @@ int th_os_pollset_add_alarm(const th_os_pollset *named, int alarm) {
         s->alarms[s->alarms_count++] = alarm;
         th_pollset_kick(s);
     }
-    th_masked_unlock(&lock, &before);
+    th_pollset_unlock(&before);
     return code;
-}
-
-/* ---- what pollset_wait.c asks ---- */
-
-void th_pollset_lock(sigset_t *before) {
-    th_masked_lock(&lock, before);
-}
-
-void th_pollset_unlock(const sigset_t *before) {
-    th_masked_unlock(&lock, before);
-}
-
-set *th_pollset_set(const th_os_pollset *named) {
-    return set_of(named);
-}
-
-member *th_pollset_member(int fd, const set *of) {
-    const slot *at = slot_at(fd);
-    member *m = at ? at->members : NULL;
-    while (m && m->set != of) {
-        m = m->next_of_fd;
-    }
-    return m;
-}
-
-int64_t th_pollset_alarm(int alarm) {
-    const slot *at = slot_at(alarm);
-    return at ? at->alarm : TH_FOREVER;
 }
 
 int th_os_pollset_wake(const th_os_pollset *named) {

@@ -77,6 +77,11 @@ typedef struct sleeper {
 void th_pollset_lock(sigset_t *before);
 void th_pollset_unlock(const sigset_t *before);
 
+/* Any thread, handlers too. NULL: nothing was ever known of the number. */
+slot *th_pollset_slot(int fd);
+/* With the lock. NULL: there is no memory. */
+slot *th_pollset_slot_for(int fd);
+
 /* With the lock. */
 set *th_pollset_set(const th_os_pollset *named);
 member *th_pollset_member(int fd, const set *of);

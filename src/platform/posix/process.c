@@ -9,11 +9,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "platform/faults.h"
-#include "platform/unix/interrupted.h"
 #include "platform/unix/process_end.h"
 
 #define OPEN_GUESS 1024
@@ -153,18 +151,7 @@ int th_os_process_start(th_os_process *out, const th_os_program *program, const 
     return code;
 }
 
-/* ---- its end, and signals ---- */
-
-int64_t th_system_wait(const th_os_process *process, siginfo_t *said, int options) {
-    *said = (siginfo_t){0};
-    return RETRY(waitid(P_PID, (id_t)process->pid, said, options));
-}
-
-int th_system_forgotten(const th_os_process *process, th_os_ended *ended) {
-    (void)process;
-    (void)ended;
-    return -ECHILD;
-}
+/* ---- signals ---- */
 
 int th_os_process_signal(const th_os_process *process, int number, bool group) {
     if (number < 0 || number >= TH_OS_SIGNALS) {

@@ -196,3 +196,31 @@ void th_os_signal_release(int number, th_os_catcher catcher) {
     }
     th_os_errno_set(saved);
 }
+
+/* ---- what kinds of signals there are ---- */
+
+static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+static const int own_doing[] = {SIGPIPE, SIGXFSZ, SIGSYS};
+
+static bool is_among(int signal, const int signals[], size_t count) {
+    size_t i = 0;
+    while (i < count && signals[i] != signal)
+        i++;
+    return i < count;
+}
+
+bool th_os_signal_asks(int number) {
+    bool real_time = number >= SIGRTMIN && number <= SIGRTMAX;
+    return ((number > 0 && number < 32) || real_time) && number != SIGKILL && number != SIGSTOP &&
+           !is_among(number, faults, sizeof faults / sizeof faults[0]) &&
+           !is_among(number, own_doing, sizeof own_doing / sizeof own_doing[0]);
+}
+
+void th_system_thread_mask(sigset_t *set, const sigset_t *starters) {
+    sigfillset(set);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+        sigdelset(set, faults[i]);
+    for (size_t i = 0; i < sizeof own_doing / sizeof own_doing[0]; i++)
+        if (sigismember(starters, own_doing[i]) == 0)
+            sigdelset(set, own_doing[i]);
+}

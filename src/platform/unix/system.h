@@ -33,6 +33,9 @@ int th_system_thread_create_on(pthread_t *id, void *(*entry)(void *), void *arg,
 
 /* ---- signals ---- */
 
+/* The mask of a thread of the library's that is started by one with the mask `starters`. */
+void th_system_thread_mask(sigset_t *set, const sigset_t *starters);
+
 /* How many handlers of signal.c the calling thread is in. */
 extern __thread unsigned th_handlers_depth;
 

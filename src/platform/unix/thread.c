@@ -35,23 +35,6 @@ static __thread sigset_t theirs __attribute__((tls_model("initial-exec")));
 static __thread int admitted __attribute__((tls_model("initial-exec"))); /* for probes; or 0 */
 static __thread bool reports __attribute__((tls_model("initial-exec"))); /* it runs no task */
 
-static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
-static const int own_doing[] = {SIGPIPE, SIGXFSZ, SIGSYS};
-
-static bool is_among(int signal, const int signals[], size_t count) {
-    size_t i = 0;
-    while (i < count && signals[i] != signal)
-        i++;
-    return i < count;
-}
-
-bool th_os_signal_asks(int number) {
-    bool real_time = number >= SIGRTMIN && number <= SIGRTMAX;
-    return ((number > 0 && number < 32) || real_time) && number != SIGKILL && number != SIGSTOP &&
-           !is_among(number, faults, sizeof faults / sizeof faults[0]) &&
-           !is_among(number, own_doing, sizeof own_doing / sizeof own_doing[0]);
-}
-
 /* Hidden from the thread sanitizer, since tasks on the thread read these variables at a fork. */
 static TH_NO_TSAN void keep_mask(const start *s) {
     theirs = s->theirs;
@@ -67,20 +50,10 @@ static void *thread_main(void *ptr) {
     return NULL;
 }
 
-/* The mask of a thread of the library's that is started by one with the mask `starters`. */
-static void mask_of_ours(sigset_t *set, const sigset_t *starters) {
-    sigfillset(set);
-    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
-        sigdelset(set, faults[i]);
-    for (size_t i = 0; i < sizeof own_doing / sizeof own_doing[0]; i++)
-        if (sigismember(starters, own_doing[i]) == 0)
-            sigdelset(set, own_doing[i]);
-}
-
 static void block_for_start(sigset_t *old) {
     sigset_t set;
     pthread_sigmask(SIG_SETMASK, NULL, old);
-    mask_of_ours(&set, old);
+    th_system_thread_mask(&set, old);
     pthread_sigmask(SIG_SETMASK, &set, NULL);
 }
 
@@ -106,7 +79,7 @@ static TH_NO_TSAN void give_mask_back(void) {
     if (!ours)
         return;
     pthread_sigmask(SIG_SETMASK, NULL, &now);
-    mask_of_ours(&set, &theirs);
+    th_system_thread_mask(&set, &theirs);
     if (admitted != 0)
         sigdelset(&set, admitted);
     if (reports)
