@@ -198,7 +198,7 @@ void sim_file_drop(sim_file *file) {
         set_close(file);
         break;
     case SIM_RING:
-        sim_ring_close(file);
+        file->close(file);
         break;
     default:
         break;
@@ -248,9 +248,9 @@ uint32_t sim_file_ready(sim_file *file) {
     case SIM_ALARM:
         return file->at <= sim_now() ? SIM_READY_IN : 0;
     case SIM_SET:
-        return sim_set_ready(file) ? SIM_READY_IN : 0;
+        return file->ready(file) ? SIM_READY_IN : 0;
     case SIM_RING:
-        return SIM_READY_OUT | (sim_ring_ready(file) ? SIM_READY_IN : 0);
+        return SIM_READY_OUT | (file->ready(file) ? SIM_READY_IN : 0);
     default:
         return SIM_READY_IN | SIM_READY_OUT;
     }
@@ -276,7 +276,7 @@ void sim_file_seen(sim_file *file, uint32_t ready) {
         sim_acquire(&file->order);
     }
     if (file->kind == SIM_SET && bits & TH_OS_IN) {
-        sim_set_seen(file);
+        file->seen(file);
     }
 }
 

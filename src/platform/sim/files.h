@@ -123,6 +123,9 @@ struct sim_file {
     sim_file *peer;
     sim_set *set;
     sim_ring *ring;
+    bool (*ready)(sim_file *file);      /* a set, a ring: whether it has something to take */
+    void (*seen)(const sim_file *file); /* a set: it was told so */
+    void (*close)(sim_file *file);      /* a ring */
     sim_file *backlog[SIM_BACKLOG];
     unsigned waiting, waiting_max;
     sim_order order;  /* a listener's, a wake-up's: goes along with its events */
@@ -191,14 +194,10 @@ void sim_file_tell(sim_file *file);
 
 /* Whether a wait on the set would fetch an event. */
 bool sim_set_ready(sim_file *set);
-void sim_set_seen(const sim_file *set);
 /* When the next transfer of a ring ends that did not give its event yet; INT64_MAX: none. */
 int64_t sim_ring_next(const sim_file *file);
 /* Transfers that have ended by now give their events. */
 void sim_ring_tell(sim_file *file);
-/* Whether there is an end to take. */
-bool sim_ring_ready(const sim_file *file);
-void sim_ring_close(sim_file *file);
 
 /* The set of a call; it must be open. */
 sim_file *sim_set_file(const th_os_pollset *set);

@@ -124,6 +124,30 @@ static int item_add(sim_file *file, int fd, uint64_t key, bool level, sim_file *
     return 0;
 }
 
+static bool item_ready(sim_item *item) {
+    return item->file && (item->level || item->pending) &&
+           (item->lies ||
+            sim_file_bits(sim_file_ready(item->file)) & ~(item->level ? TH_OS_OUT : 0));
+}
+
+bool sim_set_ready(sim_file *file) {
+    bool ready = false;
+    for (unsigned i = 0; i < SIM_ITEMS; i++) {
+        ready = ready || item_ready(&file->set->items[i]);
+    }
+    return ready;
+}
+
+static void set_seen(const sim_file *file) {
+    for (unsigned i = 0; i < SIM_ITEMS; i++) {
+        sim_item *item = &file->set->items[i];
+        if (item_ready(item)) {
+            sim_acquire(&item->added);
+            sim_file_seen(item->file, sim_file_ready(item->file));
+        }
+    }
+}
+
 int th_os_pollset_open(th_os_pollset *out) {
     sim_call();
     *out = (th_os_pollset){.set = -1, .wake = -1};
@@ -134,6 +158,8 @@ int th_os_pollset_open(th_os_pollset *out) {
     }
     sim_file *file = sim_file_new(SIM_SET, TH_OS_OTHER);
     file->set = set_new();
+    file->ready = sim_set_ready;
+    file->seen = set_seen;
     out->set = number_of_new(file);
     if (out->set < 0) {
         code = out->set;
@@ -287,30 +313,6 @@ static void tell_rings(const sim_file *file) {
 }
 
 /* ---- waiting for a set ---- */
-
-static bool item_ready(sim_item *item) {
-    return item->file && (item->level || item->pending) &&
-           (item->lies ||
-            sim_file_bits(sim_file_ready(item->file)) & ~(item->level ? TH_OS_OUT : 0));
-}
-
-bool sim_set_ready(sim_file *file) {
-    bool ready = false;
-    for (unsigned i = 0; i < SIM_ITEMS; i++) {
-        ready = ready || item_ready(&file->set->items[i]);
-    }
-    return ready;
-}
-
-void sim_set_seen(const sim_file *file) {
-    for (unsigned i = 0; i < SIM_ITEMS; i++) {
-        sim_item *item = &file->set->items[i];
-        if (item_ready(item)) {
-            sim_acquire(&item->added);
-            sim_file_seen(item->file, sim_file_ready(item->file));
-        }
-    }
-}
 
 /* The item that came first, of those that came before a turn. */
 static sim_item *first_item(sim_set *set, uint64_t before) {

@@ -73,7 +73,7 @@ void sim_ring_tell(sim_file *file) {
     }
 }
 
-bool sim_ring_ready(const sim_file *file) {
+static bool ring_ready(sim_file *file) {
     bool ready = false;
     for (unsigned i = 0; i < SIM_TRANSFERS; i++) {
         ready = ready || file->ring->transfers[i].at <= sim_now();
@@ -81,7 +81,7 @@ bool sim_ring_ready(const sim_file *file) {
     return ready;
 }
 
-void sim_ring_close(sim_file *file) {
+static void ring_close(sim_file *file) {
     for (unsigned i = 0; i < SIM_TRANSFERS; i++) {
         if (file->ring->transfers[i].at != INT64_MAX) {
             sim_misused("closed", "a ring is closed while a transfer is under way");
@@ -122,6 +122,8 @@ int th_os_ring_open(th_os_ring *out, unsigned most) {
     }
     sim_file *file = sim_file_new(SIM_RING, TH_OS_OTHER);
     file->ring = ring_new();
+    file->ready = ring_ready;
+    file->close = ring_close;
     sim_file_hold(file);
     out->fd = sim_number_give(file);
     sim_file_drop(file);
