@@ -46,7 +46,7 @@ bool th_os_io_is_tty(int fd) {
 /* ---- transfers ---- */
 
 /*
- * Sets learn of calls that may have found nothing left (unix/edge.h). One that was not short may
+ * Sets learn of calls that may have found nothing left (unix/io/edge.h). One that was not short may
  * have found just what there was; but whoever waits has made another one since. After a write there
  * is room still.
  */

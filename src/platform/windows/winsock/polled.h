@@ -1,5 +1,5 @@
 /*
- * polled.h: see unix/polled.h. The names are Unix's, and what they stand for is Winsock's, whose
+ * polled.h: see unix/io/polled.h. The names are Unix's, and what they stand for is Winsock's, whose
  * own structures are as wide as its handles.
  */
 #ifndef TH_WINDOWS_POLLED_H
