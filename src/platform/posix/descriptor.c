@@ -59,7 +59,7 @@ int th_system_receive_some(int fd, th_os_message messages[], unsigned n) {
     return 1;
 }
 
-/* The folder and the socket are closed to others (unix/io/private.c); POSIX has no name for them. */
+/* Folder and socket are closed to others (unix/io/private.c); POSIX has no name for them. */
 bool th_system_is_own_peer(int fd) {
     (void)fd;
     return true;

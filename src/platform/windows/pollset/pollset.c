@@ -15,8 +15,8 @@
  *
  * PROTOCOL.
  * 1. A member is wanted when it is added, and a direction of it again when a call has been made
- *    that may have found nothing left (unix/io/edge.h): whoever waits for an event has made one. What
- *    was to be told of that direction is told no more; what was asked is stale.
+ *    that may have found nothing left (unix/io/edge.h): whoever waits for an event has made one.
+ *    What was to be told of that direction is told no more; what was asked is stale.
  * 2. Each wait asks what is wanted, so calls that come one behind the other cost a single
  *    question. If a thread sleeps for the set, whoever wants something asks it at once; but a read
  *    that was not short may have left something, and nobody waits before there was another one.
