@@ -79,8 +79,12 @@ void th_samples_look(th_samples *samples) {
     uintptr_t fn;
     for (unsigned i = 0; i < th_workers_end(sched); i++) {
         const th_worker *worker = &sched->workers[i];
+        const bool parked = is_parked(worker);
+        if (parked && th_is_spare(worker)) {
+            continue; /* mostly it takes no part */
+        }
         samples->samples++;
-        if (is_parked(worker)) {
+        if (parked) {
             samples->idle++;
         } else if (see(worker, &fn, name)) {
             count(samples, fn, name);
