@@ -186,6 +186,11 @@ static void unescape(char *text) {
     *out = '\0';
 }
 
+/* Whether it begins with "..", and not with a name that begins so. */
+static bool goes_up(const char *path) {
+    return strncmp(path, "/..", 3) == 0 && (path[3] == '/' || path[3] == '\0');
+}
+
 /*
  * The rest of `group` below the mounted part `part`; NULL when the part does not hold the group.
  * A part above the process's cgroup namespace shows as "/..": the group's path from there is not
@@ -195,11 +200,11 @@ static const char *below_part(const char *group, const char *part) {
     size_t n = strlen(part);
     while (n > 0 && part[n - 1] == '/')
         n--;
-    if (strncmp(part, "/..", 3) == 0 && strncmp(group, "/..", 3) != 0)
+    if (goes_up(part) && !goes_up(group))
         return "";
     if (strncmp(group, part, n) != 0 || (group[n] != '/' && group[n] != '\0'))
         return NULL;
-    return strncmp(group + n, "/..", 3) == 0 ? NULL : group + n;
+    return goes_up(group + n) ? NULL : group + n;
 }
 
 /*

@@ -162,6 +162,23 @@ TEST(mounts_seen_from_a_cgroup_namespace) {
     CHECK_EQ(th_os_cpus_at(root, 16), 16);
 }
 
+TEST(group_whose_name_begins_with_two_points) {
+    /* "..x" is a name, and no way upwards: below the root, below a group, and as a mounted part. */
+    make_root();
+    put("/proc/self/cgroup", "0::/..x\n");
+    put("/proc/self/mountinfo", V2_AT_ROOT);
+    put("/sys/fs/cgroup/..x/cpu.max", "200000 100000\n");
+    CHECK_EQ(th_os_cpus_at(root, 16), 2);
+    put("/proc/self/cgroup", "0::/..x/..y\n");
+    put("/sys/fs/cgroup/..x/..y/cpu.max", "100000 100000\n");
+    CHECK_EQ(th_os_cpus_at(root, 16), 1);
+    put("/proc/self/mountinfo", "31 20 0:26 /..x /part rw - cgroup2 cgroup2 rw\n");
+    put("/part/..y/cpu.max", "300000 100000\n");
+    CHECK_EQ(th_os_cpus_at(root, 16), 3);
+    put("/proc/self/cgroup", "0::/other\n"); /* not within that part */
+    CHECK_EQ(th_os_cpus_at(root, 16), 16);
+}
+
 TEST(group_at_the_root_of_the_mount) {
     /* "/" is a group like any other. */
     make_root();
