@@ -60,9 +60,9 @@ static int64_t look_at(HANDLE file, th_os_file_info *out) {
 
 /* Of what is open, and may be no file. */
 static int64_t look_at_open(th_file_request *r) {
-    const DWORD type = GetFileType(th_handle_of(r->fd));
+    const DWORD type = GetFileType(th_nt_handle(r->fd));
     if (type == FILE_TYPE_DISK) {
-        return look_at(th_handle_of(r->fd), &r->info);
+        return look_at(th_nt_handle(r->fd), &r->info);
     }
     r->info = (th_os_file_info){.kind = th_is_socket(r->fd)      ? TH_OS_FILE_SOCKET
                                         : type == FILE_TYPE_PIPE ? TH_OS_FILE_FIFO
@@ -197,7 +197,7 @@ bool th_os_file_waits(int fd) {
     } block;
     ULONG mode = 0;
     const LONG code =
-        th_nt()->query_file(th_handle_of(fd), &block, &mode, (ULONG)sizeof mode, MODE);
+        th_nt()->query_file(th_nt_handle(fd), &block, &mode, (ULONG)sizeof mode, MODE);
     return code >= 0 && mode & (THROUGH | UNBUFFERED);
 }
 
@@ -205,7 +205,7 @@ bool th_os_file_waits(int fd) {
 
 /* Of a directory there is nothing to flush; the system keeps its own books of names. */
 static int64_t flush(th_file_request *r) {
-    HANDLE file = th_handle_of(r->fd);
+    HANDLE file = th_nt_handle(r->fd);
     if (FlushFileBuffers(file)) {
         return 0;
     }
@@ -214,11 +214,11 @@ static int64_t flush(th_file_request *r) {
 }
 
 static int64_t resize(th_file_request *r) {
-    return set_size(th_handle_of(r->fd), r->offset);
+    return set_size(th_nt_handle(r->fd), r->offset);
 }
 
 static int64_t change_mode(th_file_request *r) {
-    HANDLE file = th_handle_of(r->fd);
+    HANDLE file = th_nt_handle(r->fd);
     FILE_BASIC_INFO info;
     if (!GetFileInformationByHandleEx(file, FileBasicInfo, &info, sizeof info)) {
         return th_nt_code_of_open();

@@ -51,7 +51,7 @@ static int64_t code_of(HANDLE file, DWORD error) {
 }
 
 static int64_t move(int fd, bool write, void *bytes, DWORD size, uint64_t offset) {
-    HANDLE file = th_handle_of(fd);
+    HANDLE file = th_nt_handle(fd);
     const LARGE_INTEGER nowhere = {.QuadPart = 0};
     LARGE_INTEGER position;
     DWORD moved = 0;

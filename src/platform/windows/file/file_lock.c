@@ -86,7 +86,7 @@ static void let_others_go(HANDLE file, int64_t own) {
 }
 
 int64_t th_file_lock(th_file_request *r) {
-    HANDLE file = th_handle_of(r->fd);
+    HANDLE file = th_nt_handle(r->fd);
     const int64_t own = own_of(r->fd);
     const uint32_t held = r->mode;
     const uint32_t wanted = r->flags;

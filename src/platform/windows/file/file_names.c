@@ -154,7 +154,7 @@ int64_t th_file_list(th_file_request *r) {
     int64_t done = 0;
     size_t at = 0;
     size_t next = 1;
-    if (!GetFileInformationByHandleEx(th_handle_of(r->fd), FileIdBothDirectoryInfo, theirs,
+    if (!GetFileInformationByHandleEx(th_nt_handle(r->fd), FileIdBothDirectoryInfo, theirs,
                                       (DWORD)size)) {
         const DWORD error = GetLastError();
         done = error == ERROR_NO_MORE_FILES ? 0 : -th_nt_errno(error);

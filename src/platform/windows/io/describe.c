@@ -10,10 +10,10 @@
 
 int th_text_of_other(int fd, char *text, size_t size) {
     DWORD flags;
-    if (!GetHandleInformation(th_handle_of(fd), &flags)) {
+    if (!GetHandleInformation(th_nt_handle(fd), &flags)) {
         return -EBADF;
     }
-    const DWORD type = GetFileType(th_handle_of(fd));
+    const DWORD type = GetFileType(th_nt_handle(fd));
     const char *word = type == FILE_TYPE_DISK   ? "file"
                        : type == FILE_TYPE_CHAR ? "console"
                        : type == FILE_TYPE_PIPE ? "pipe"

@@ -35,12 +35,12 @@ int th_os_io_releases(int fd) {
 }
 
 int th_os_io_close_on_exec(int fd) {
-    return SetHandleInformation(th_handle_of(fd), HANDLE_FLAG_INHERIT, 0) ? 0 : -EBADF;
+    return SetHandleInformation(th_nt_handle(fd), HANDLE_FLAG_INHERIT, 0) ? 0 : -EBADF;
 }
 
 bool th_os_io_is_tty(int fd) {
     DWORD mode;
-    return GetConsoleMode(th_handle_of(fd), &mode);
+    return GetConsoleMode(th_nt_handle(fd), &mode);
 }
 
 /* ---- transfers ---- */
@@ -230,7 +230,7 @@ int th_os_io_close(int fd) {
     } else if (th_is_socket(fd)) {
         code = closesocket(th_socket_of(fd)) ? th_winsock_code() : 0;
     } else {
-        code = CloseHandle(th_handle_of(fd)) ? 0 : -EBADF;
+        code = CloseHandle(th_nt_handle(fd)) ? 0 : -EBADF;
     }
     th_os_errno_set(saved);
     return code;
@@ -270,7 +270,7 @@ int th_os_io_duplicate(int fd) {
         code = -EOPNOTSUPP; /* the bytes that were read already, or events, are this one's */
     } else if (th_is_socket(fd)) {
         code = duplicate_socket(fd);
-    } else if (DuplicateHandle(own, th_handle_of(fd), own, &other, 0, FALSE,
+    } else if (DuplicateHandle(own, th_nt_handle(fd), own, &other, 0, FALSE,
                                DUPLICATE_SAME_ACCESS)) {
         code = th_fd_of_handle(other);
     } else {
@@ -285,5 +285,5 @@ int th_os_io_unread(int fd, size_t n) {
     if (th_os_fails(TH_OS_FAULT_UNREAD)) {
         return -ESPIPE;
     }
-    return SetFilePointerEx(th_handle_of(fd), back, NULL, FILE_CURRENT) ? 0 : -ESPIPE;
+    return SetFilePointerEx(th_nt_handle(fd), back, NULL, FILE_CURRENT) ? 0 : -ESPIPE;
 }

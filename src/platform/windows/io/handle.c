@@ -28,7 +28,7 @@ static unsigned first_of(const th_os_part parts[], unsigned n) {
 
 /* Of a file its place is had alone; of a pipe or a console one may wait for as long as it takes. */
 static SRWLOCK *place_of(int fd) {
-    SRWLOCK *lock = GetFileType(th_handle_of(fd)) == FILE_TYPE_DISK ? th_file_position(fd) : NULL;
+    SRWLOCK *lock = GetFileType(th_nt_handle(fd)) == FILE_TYPE_DISK ? th_file_position(fd) : NULL;
     if (lock) {
         AcquireSRWLockExclusive(lock);
     }
@@ -47,7 +47,7 @@ int64_t th_handle_readv(int fd, const th_os_part parts[], unsigned n) {
     DWORD error = ERROR_SUCCESS;
     for (unsigned i = first_of(parts, n); i < n; i++) {
         DWORD got = 0;
-        if (!ReadFile(th_handle_of(fd), parts[i].base, size_of(parts[i].size), &got, NULL)) {
+        if (!ReadFile(th_nt_handle(fd), parts[i].base, size_of(parts[i].size), &got, NULL)) {
             error = GetLastError();
             break;
         }
@@ -67,7 +67,7 @@ int64_t th_handle_writev(int fd, const th_os_part parts[], unsigned n) {
     DWORD error = ERROR_SUCCESS;
     for (unsigned i = first_of(parts, n); i < n; i++) {
         DWORD sent = 0;
-        if (!WriteFile(th_handle_of(fd), parts[i].base, size_of(parts[i].size), &sent, NULL)) {
+        if (!WriteFile(th_nt_handle(fd), parts[i].base, size_of(parts[i].size), &sent, NULL)) {
             error = GetLastError();
             break;
         }

@@ -82,7 +82,7 @@ int th_os_socket_waits(int fd) {
     th_os_address peer;
     if (!th_is_socket(fd) || refuse(fd)) {
         DWORD flags;
-        return GetHandleInformation(th_handle_of(fd), &flags) ? -ENOTSOCK : -EBADF;
+        return GetHandleInformation(th_nt_handle(fd), &flags) ? -ENOTSOCK : -EBADF;
     }
     int code = get_int(fd, SOL_SOCKET, SO_ACCEPTCONN, &value);
     if (code || value) {

@@ -66,7 +66,7 @@ static int streams_open(streams *s, const th_os_program *p) {
     *s = (streams){.count = 0};
     for (unsigned i = 0; i < STREAMS; i++) {
         const bool same = p->fds[i] == TH_OS_FD_SAME;
-        const HANDLE from = th_handle_of(same ? (int)i : p->fds[i]);
+        const HANDLE from = th_nt_handle(same ? (int)i : p->fds[i]);
         DWORD flags;
         if (same && !GetHandleInformation(from, &flags)) {
             continue;

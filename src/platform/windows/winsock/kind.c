@@ -64,13 +64,13 @@ static int kind_of(int fd, th_os_kind *kind, th_os_identity *identity) {
         *kind = TH_OS_PIPE;
         return 0;
     }
-    if (!GetHandleInformation(th_handle_of(fd), &flags)) {
+    if (!GetHandleInformation(th_nt_handle(fd), &flags)) {
         return -EBADF;
     }
     *identity = (th_os_identity){2, (uint64_t)fd};
     *kind = TH_OS_FILE;
-    if (GetFileType(th_handle_of(fd)) == FILE_TYPE_DISK &&
-        GetFileInformationByHandle(th_handle_of(fd), &info)) {
+    if (GetFileType(th_nt_handle(fd)) == FILE_TYPE_DISK &&
+        GetFileInformationByHandle(th_nt_handle(fd), &info)) {
         *identity = (th_os_identity){(uint64_t)info.dwVolumeSerialNumber << 8,
                                      (uint64_t)info.nFileIndexHigh << 32 | info.nFileIndexLow};
     }

@@ -28,7 +28,7 @@ static short of_pipe(bool reads) {
 /* Calls on what is no socket, as a file, wait: it is always ready, if it is anything. */
 static short of_no_socket(const th_pollfd *fd) {
     DWORD flags;
-    bool is = GetHandleInformation(th_handle_of(fd->fd), &flags);
+    bool is = GetHandleInformation(th_nt_handle(fd->fd), &flags);
     return is ? (short)(fd->events & POLLIN ? POLLIN : 0) | (fd->events & POLLOUT) : POLLNVAL;
 }
 

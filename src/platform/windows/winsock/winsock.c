@@ -84,7 +84,7 @@ bool th_is_socket(int fd) {
 /* ---- handles ---- */
 
 /* The system passes over the two lowest bits: a number that has one of them is nobody's here. */
-HANDLE th_handle_of(int fd) {
+HANDLE th_nt_handle(int fd) {
     static const DWORD standard[] = {STD_INPUT_HANDLE, STD_OUTPUT_HANDLE, STD_ERROR_HANDLE};
     return fd >= 0 && fd <= 2 ? GetStdHandle(standard[fd])
            : fd & 3           ? NULL

@@ -26,7 +26,7 @@ static inline int th_fd_of_socket(SOCKET s) {
 }
 
 /* The handle of a descriptor; of one of the standard ones perhaps NULL. */
-HANDLE th_handle_of(int fd);
+HANDLE th_nt_handle(int fd);
 int th_fd_of_handle(HANDLE handle);
 
 /* Winsock is there from now on. 0 or a code. */
