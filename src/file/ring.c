@@ -267,28 +267,16 @@ static void stop(void *instance) {
 
 /* ---- a worker's ring ---- */
 
-static const th_driver driver = {.name = "rings", .stop = stop};
-
-static rings_of *rings_of_sched(thrum_sched *sched) {
-    void **slot = th_sched_driver_slot(sched, &driver);
-    if (!slot) {
-        return NULL; /* GCOVR_EXCL_LINE: there is a place for each driver */
-    }
-    void *rings = th_load_acquire(slot); /* pairs: rings_of_sched; what another caller made */
-    if (!rings) {
-        rings_of *made =
-            th_sched_alloc(sched, sizeof *made + sched->workers_count * sizeof(uint32_t));
-        if (made) {
-            made->sched = sched;
-        }
-        /* pairs: rings_of_sched; publishes it, or takes over what a caller that was first made */
-        if (!made || th_cas_acq_rel_acquire_both(slot, &rings, (void *)made)) {
-            return made;
-        }
-        th_sched_free(sched, made);
+static void *make(thrum_sched *sched) {
+    rings_of *rings =
+        th_sched_alloc(sched, sizeof *rings + sched->workers_count * sizeof(uint32_t));
+    if (rings) {
+        rings->sched = sched;
     }
     return rings;
 }
+
+static const th_driver driver = {.name = "rings", .make = make, .stop = stop};
 
 /* Whether rings are wanted in this process: "epoll" leaves files to threads. */
 static bool are_wanted(void) {
@@ -314,7 +302,7 @@ static bool may_come(int code) {
 
 /* The ring of the calling worker, opened if need be; NULL: there is none to be had. */
 static ring *own(th_worker *worker) {
-    rings_of *rings = rings_of_sched(worker->sched);
+    rings_of *rings = th_sched_driver(worker->sched, &driver);
     /* relaxed: tasks of one worker write and read it, and the stop behind all of them */
     const uint32_t mine = rings ? th_load_relaxed(&rings->xof[worker->index]) : 0;
     if (!rings || mine) {

@@ -120,6 +120,14 @@ static void run(thrum_task *self, void *arg) {
 
 /* ---- making and ending ---- */
 
+static void *make(thrum_sched *sched) {
+    sources *all = th_sched_alloc(sched, sizeof *all);
+    if (all) {
+        all->sched = sched;
+    }
+    return all;
+}
+
 static void stop(void *instance) {
     sources *all = instance;
     thrum_sched *sched = all->sched;
@@ -131,28 +139,7 @@ static void stop(void *instance) {
     th_sched_free(sched, all);
 }
 
-static const th_driver driver = {.name = "sources", .stop = stop};
-
-static sources *sources_of(thrum_sched *sched) {
-    void **slot = th_sched_driver_slot(sched, &driver);
-    if (!slot) {
-        return NULL; /* GCOVR_EXCL_LINE: there is a place for each driver */
-    }
-    /* pairs: sources_of; the list that another caller made */
-    void *all = th_load_acquire(slot);
-    if (!all) {
-        sources *made = th_sched_alloc(sched, sizeof *made);
-        if (made) {
-            made->sched = sched;
-        }
-        /* pairs: sources_of; publishes the list, or takes over that of a caller that was first */
-        if (!made || th_cas_acq_rel_acquire_both(slot, &all, (void *)made)) {
-            return made;
-        }
-        th_sched_free(sched, made);
-    }
-    return all;
-}
+static const th_driver driver = {.name = "sources", .make = make, .stop = stop};
 
 /*
  * With the lock: a closed one, of which the last run is over; or NULL. Its task is not made anew: a
@@ -173,7 +160,7 @@ int thrum_source_open(thrum_source **out, thrum_sched *sched, void (*ask)(void *
     if (!out || !ask || !sched) {
         return -EINVAL;
     }
-    sources *all = sources_of(sched);
+    sources *all = th_sched_driver(sched, &driver);
     if (!all) {
         return -ENOMEM;
     }

@@ -89,31 +89,17 @@ static void add_metrics(void *instance, thrum_metrics *metrics) {
     th_lock_release(&all->lock);
 }
 
-static const th_driver driver = {.name = "serve", .stop = free_servers, .metrics = add_metrics};
-
-/* Those of the scheduler; NULL: no memory. */
-static servers *servers_of(thrum_sched *sched) {
-    void **slot = th_sched_driver_slot(sched, &driver);
-    if (!slot) {
-        return NULL; /* GCOVR_EXCL_LINE: there is a place for each driver */
-    }
-    /* pairs: servers_of; what another caller made */
-    void *all = th_load_acquire(slot);
-    if (!all) {
-        servers *made = th_sched_alloc(sched, sizeof *made);
-        if (!made) {
-            return NULL;
-        }
-        made->sched = sched;
-        th_lock_init(&made->lock);
-        /* pairs: servers_of; publishes it, or takes over that of a caller that was first */
-        if (th_cas_acq_rel_acquire_both(slot, &all, (void *)made)) {
-            return made;
-        }
-        th_sched_free(sched, made);
+static void *make(thrum_sched *sched) {
+    servers *all = th_sched_alloc(sched, sizeof *all);
+    if (all) {
+        all->sched = sched;
+        th_lock_init(&all->lock);
     }
     return all;
 }
+
+static const th_driver driver = {
+    .name = "serve", .make = make, .stop = free_servers, .metrics = add_metrics};
 
 static void list_server(servers *all, server *s) {
     th_lock_acquire(&all->lock);
@@ -436,7 +422,7 @@ int thrum_serve(thrum_io listener, int (*connection)(thrum_io io, void *arg), vo
     if (!record) {
         return code;
     }
-    servers *all = servers_of(sched);
+    servers *all = th_sched_driver(sched, &driver);
     if (!all) {
         return -ENOMEM;
     }

@@ -69,17 +69,13 @@ static TH_NO_TSAN bool see(const th_worker *worker, uintptr_t *fn, char name[]) 
     return true;
 }
 
-static bool is_parked(const th_worker *worker) {
-    return (th_load_relaxed(&worker->xsleep) & TH_SLEEP_PARKED) != 0; /* relaxed: a guess */
-}
-
 void th_samples_look(th_samples *samples) {
     thrum_sched *sched = samples->sched;
     char name[THRUM_NAME_MAX + 1];
     uintptr_t fn;
     for (unsigned i = 0; i < th_workers_end(sched); i++) {
         const th_worker *worker = &sched->workers[i];
-        const bool parked = is_parked(worker);
+        const bool parked = th_seems_parked(worker);
         if (parked && th_is_spare(worker)) {
             continue; /* mostly it takes no part */
         }

@@ -24,11 +24,29 @@ void **th_sched_driver_slot(thrum_sched *sched, const th_driver *driver) {
     return slot;
 }
 
+void *th_sched_driver(thrum_sched *sched, const th_driver *driver) {
+    void **slot = th_sched_driver_slot(sched, driver);
+    if (!slot) {
+        return NULL; /* GCOVR_EXCL_LINE: there is a place for each driver */
+    }
+    /* pairs: th_sched_driver; what another caller made */
+    void *instance = th_load_acquire(slot);
+    if (th_unlikely(!instance)) {
+        void *made = driver->make(sched);
+        /* pairs: th_sched_driver; publishes it, or takes over that of a caller that was first */
+        if (!made || th_cas_acq_rel_acquire_both(slot, &instance, made)) {
+            return made;
+        }
+        driver->stop(made);
+    }
+    return instance;
+}
+
 void th_drivers_metrics(const thrum_sched *of, thrum_metrics *metrics) {
     thrum_sched *sched = (thrum_sched *)(uintptr_t)of; /* only its lock is written */
     th_lock_acquire(&sched->drivers_lock);             /* no instance is stopped meanwhile */
     for (int i = 0; i < TH_DRIVERS_MAX; i++) {
-        /* pairs: thrum_blocking (the driver's own exchange); publishes the instance */
+        /* pairs: th_sched_driver; the instance */
         void *instance = th_load_acquire(&sched->driver_instances[i]);
         if (instance && sched->drivers[i]->metrics) {
             sched->drivers[i]->metrics(instance, metrics);

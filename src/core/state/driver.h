@@ -16,15 +16,19 @@
 
 typedef struct th_driver {
     const char *name;
-    void (*stop)(void *instance); /* frees the instance; called when every fiber has ended */
+    void *(*make)(thrum_sched *sched); /* an instance; NULL: no memory */
+    void (*stop)(void *instance);      /* frees the instance; called when every fiber has ended */
     void (*metrics)(void *instance, thrum_metrics *metrics); /* adds the instance's figures */
 } th_driver;
 
 /*
  * The address of this scheduler's instance pointer for the driver; the pointer is NULL while there
- * is no instance, and is set once, by compare-exchange. Returns NULL when no slot is left.
+ * is no instance. Returns NULL when no slot is left.
  */
 void **th_sched_driver_slot(thrum_sched *sched, const th_driver *driver);
+
+/* This scheduler's instance, which the first call makes; NULL: no memory. */
+void *th_sched_driver(thrum_sched *sched, const th_driver *driver);
 
 /* Adds every driver's figures. */
 void th_drivers_metrics(const thrum_sched *sched, thrum_metrics *metrics);

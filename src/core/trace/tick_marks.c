@@ -27,10 +27,6 @@ static void drop_one(th_tick_marks *marks, int64_t now) {
             (marks->count - least) * sizeof marks->marks[0]);
 }
 
-static bool is_parked(const th_worker *worker) {
-    return (th_load_relaxed(&worker->xsleep) & TH_SLEEP_PARKED) != 0; /* relaxed: a guess */
-}
-
 /* Whether a body of a task is on it: read as by snapshots, so not shown to the sanitizer. */
 static TH_NO_TSAN bool runs_task(const th_worker *worker) {
     if (TH_LIMIT(false, true)) {
@@ -38,7 +34,8 @@ static TH_NO_TSAN bool runs_task(const th_worker *worker) {
     }
     const th_fiber *fiber = th_load_relaxed(&worker->current); /* relaxed: as of some moment */
     /* relaxed: as above */
-    return fiber && fiber != &worker->home && th_load_relaxed(&fiber->body) && !is_parked(worker);
+    return fiber && fiber != &worker->home && th_load_relaxed(&fiber->body) &&
+           !th_seems_parked(worker);
 }
 
 /* With the lock: the first mark that is not before both, or NULL. */
@@ -87,7 +84,7 @@ static void note(th_worker *worker, int64_t now) {
     /* relaxed: a worker that is seen asleep has picked before; if it picks at the same time the
      * tick is one too low, and only less is known of the age */
     const uint64_t tick = th_load_relaxed(&worker->xtick);
-    const bool sleeps = is_parked(worker) && !worker->bound;
+    const bool sleeps = th_seems_parked(worker) && !worker->bound;
     const bool same = th_load_relaxed(&worker->xtick) == tick; /* relaxed: as above */
     const uint64_t key = 2 * tick + (sleeps && same);
     const uint64_t tail = th_load_relaxed(&worker->ring.ring.xtail); /* relaxed: only a position */

@@ -96,10 +96,6 @@ static bool is_over(const th_stall *stall) {
 
 /* ---- the latest ---- */
 
-static bool is_parked(const th_worker *worker) {
-    return (th_load_relaxed(&worker->xsleep) & TH_SLEEP_PARKED) != 0; /* relaxed: a guess */
-}
-
 /* With the lock: the report of a run, or NULL: there were so many since. */
 static th_stalled *kept(const thrum_sched *sched, uint64_t number) {
     th_stalled *stalled = &sched->stalls.memory->latest[number % TH_STALLED_MAX];
@@ -173,7 +169,7 @@ unsigned th_stalls_latest(thrum_sched *sched, th_stalled out[]) {
         const th_worker *worker = &sched->workers[out[n].worker];
         /* relaxed: only whether it has moved; the watcher may rest since */
         const bool moved = th_load_relaxed(&worker->xtick) != out[n].tick;
-        out[n].over = out[n].over || moved || is_parked(worker);
+        out[n].over = out[n].over || moved || th_seems_parked(worker);
         n++;
     }
     th_lock_release(&sched->stalls.lock);
@@ -313,7 +309,7 @@ static void add_all(th_text *text, thrum_sched *sched) {
     th_gauges gauges;
     unsigned runs = 0;
     for (unsigned i = 0; i < th_workers_end(sched); i++) {
-        runs += !is_parked(&sched->workers[i]);
+        runs += !th_seems_parked(&sched->workers[i]);
     }
     /* relaxed: guesses */
     const unsigned part = sched->workers_count - th_load_relaxed(&sched->bench.xbenched);
@@ -392,7 +388,7 @@ static void look_at(thrum_sched *sched, unsigned i, int64_t now, int64_t span) {
     uint64_t tick = th_load_relaxed(&worker->xtick); /* relaxed: only whether it moves */
     const unsigned lone = lone_yields_of(worker);
     const th_seen_run fresh = {.tick = tick, .lone = lone, .since = now};
-    if (!run->since || tick != run->tick || lone != run->lone || is_parked(worker)) {
+    if (!run->since || tick != run->tick || lone != run->lone || th_seems_parked(worker)) {
         if (run->told) {
             follow(sched, run->told, now, true);
         }

@@ -85,16 +85,10 @@ static bool leaves_waiting(const th_worker *w, int64_t now) {
            th_forks_left_at(w);
 }
 
-/* A worker that sleeps, or a spare on the bench. */
-static bool is_parked(const th_worker *w) {
-    /* relaxed: a guess */
-    return (th_load_relaxed(&w->xsleep) & TH_SLEEP_PARKED) != 0;
-}
-
 static unsigned count_running(const thrum_sched *sched) {
     unsigned n = 0;
     for (unsigned i = 0; i < th_workers_end(sched); i++) {
-        n += !is_parked(&sched->workers[i]);
+        n += !th_seems_parked(&sched->workers[i]);
     }
     return n;
 }
@@ -113,7 +107,7 @@ void th_stall_look(th_worker *by, int64_t now) {
     for (unsigned i = 0; i < th_workers_end(sched); i++) {
         const th_worker *w = &sched->workers[i];
         th_held *held = &bench->held[i];
-        if (w == by || is_parked(w)) {
+        if (w == by || th_seems_parked(w)) {
             /* relaxed: only whether it moves */
             forget(held, th_load_relaxed(&w->xtick), now);
             all_held = all_held && th_is_spare(w) && !w->stint.takes_part; /* on the bench */
