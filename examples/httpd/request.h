@@ -20,6 +20,10 @@
 #include "body.h"
 #include "text.h"
 
+#if LLHTTP_VERSION_MAJOR < 9 && !LLHTTP_STRICT_MODE
+#error "define LLHTTP_STRICT_MODE=1 for this and for the sources of llhttp: else it is not strict"
+#endif
+
 /* Where a text stands, from the request's first byte. */
 struct span {
     uint32_t at;

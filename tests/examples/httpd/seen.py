@@ -5,6 +5,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -139,6 +140,19 @@ def test_command_line():
     for wrong in (["-a", "nowhere"], ["/none/there"], [BINARY]):
         done = run(*wrong)
         assert done.returncode == 1 and done.stderr.startswith(b"httpd: "), (wrong, done)
+
+
+def test_strict_copy():
+    """Whoever compiles a copy of httpd without llhttp's strict mode is told so by the compiler, if there is one."""
+    here = os.path.join(os.path.dirname(__file__), "../../..")
+    check = ["-fsyntax-only", "-I" + os.path.join(here, "include"), "-isystem", "/usr/share/include/llhttp",
+             os.path.join(here, "examples/httpd/request.c")]
+    compiler = shutil.which("cc")
+    if compiler is None or not os.path.exists("/usr/share/include/llhttp/llhttp.h"):
+        return
+    assert subprocess.run([compiler, "-DLLHTTP_STRICT_MODE=1", *check]).returncode == 0
+    done = subprocess.run([compiler, *check], capture_output=True)
+    assert done.returncode != 0 and b"define LLHTTP_STRICT_MODE=1" in done.stderr, done
 
 
 def flight_of(events, fd):
