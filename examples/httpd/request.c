@@ -42,13 +42,34 @@ static int on_field(llhttp_t *parser, const char *at, size_t length) {
 
 /*
  * Whether a field that is not kept may be in a head only: in a trailer it could make a program find
- * another end of the request, or take its body for something else (RFC 9110, 6.5.1).
+ * another end of the request, or take its body for something else (RFC 9110, 6.5.1). llhttp heeds
+ * Connection and Proxy-Connection wherever they are.
  */
 static bool is_for_heads(struct text name) {
-    static const char *const names[] = {
-        "Authorization", "Connection",   "Content-Encoding", "Content-Length",
-        "Content-Range", "Content-Type", "Cookie",           "TE",
-        "Trailer",       "Upgrade"};
+    static const char *const names[] = {"Authorization",
+                                        "Cache-Control",
+                                        "Connection",
+                                        "Content-Encoding",
+                                        "Content-Language",
+                                        "Content-Length",
+                                        "Content-Location",
+                                        "Content-Range",
+                                        "Content-Type",
+                                        "Cookie",
+                                        "Forwarded",
+                                        "HTTP2-Settings",
+                                        "If-Match",
+                                        "If-None-Match",
+                                        "If-Unmodified-Since",
+                                        "Keep-Alive",
+                                        "Max-Forwards",
+                                        "Pragma",
+                                        "Proxy-Authorization",
+                                        "Proxy-Connection",
+                                        "Set-Cookie",
+                                        "TE",
+                                        "Trailer",
+                                        "Upgrade"};
     size_t i = 0;
     while (i < sizeof names / sizeof names[0] && !text_is(name, names[i])) {
         i++;

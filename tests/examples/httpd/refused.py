@@ -75,6 +75,12 @@ REFUSED = [
         b"A:\r\n b\r\n\r\n", b" A: b\r\n\r\n", b"A: b\rc\r\n\r\n", b"A: b\0c\r\n\r\n", b"A : b\r\n\r\n", b": b\r\n\r\n",
         b"A\r\n\r\n", b"GET /x HTTP/1.1\r\n\r\n", b"Content-Length: 10\r\n\r\n", b"A: b\r\ntransfer-encoding: chunked\r\n\r\n",
         b"Host: h\r\n\r\n", b"Range: bytes=0-0\r\n\r\n", b"Connection: close\r\n\r\n", b"Content-Type: a/b\r\n\r\n")],
+    # Fields that may be in heads only, by their names; llhttp would close after the first, unannounced.
+    *[(400, chunked(b"hello", trailer=name + b": close\r\n") + GET) for name in (
+        b"Proxy-Connection", b"Keep-Alive", b"HTTP2-Settings", b"TE", b"Trailer", b"Upgrade", b"Expect", b"Forwarded", b"Max-Forwards",
+        b"Authorization", b"Cookie", b"Proxy-Authorization", b"Set-Cookie", b"Cache-Control", b"If-Match", b"If-None-Match",
+        b"If-Modified-Since", b"If-Unmodified-Since", b"If-Range", b"Pragma", b"Content-Encoding", b"Content-Language",
+        b"Content-Location", b"content-location")],
     # The end in the middle.
     (400, b"GET /hel"),
     (400, GET[:-2]),
