@@ -181,6 +181,11 @@ enum parsed request_parse(struct request *request, const char *head, const char 
     const char *stop = error == HPE_PAUSED ? llhttp_get_error_pos(parser) : from + size;
     *used = (size_t)(stop - from);
     if (error != HPE_OK && error != HPE_PAUSED) {
+        /* llhttp takes the beginning of HEADX for HEAD. */
+        const char *at = llhttp_get_error_pos(parser);
+        if (error == HPE_INVALID_METHOD && at < from + size && (unsigned char)*at > ' ') {
+            request->has_method = false;
+        }
         return PARSED_BAD;
     }
     if (had_head && !had_chunks) {
@@ -228,11 +233,16 @@ static bool has_plain_lines(const char *at, size_t size) {
     return true;
 }
 
-/* Whether exactly one space is before the target, and one after it. llhttp accepts several. */
-static bool has_plain_spaces(const struct request *request) {
+/*
+ * Whether exactly one space is before the target, and one after it, and then HTTP. llhttp accepts
+ * several spaces, and RTSP.
+ */
+static bool has_plain_line(const struct request *request) {
+    static const char after[] = " HTTP/";
     struct text target = request_target(request);
     const char *end = target.at + target.length;
-    return target.at[-1] == ' ' && target.at[-2] != ' ' && end[0] == ' ' && end[1] != ' ';
+    return target.at[-1] == ' ' && target.at[-2] != ' ' &&
+           strncmp(end, after, sizeof after - 1) == 0;
 }
 
 int request_check(const struct request *request) {
@@ -241,7 +251,7 @@ int request_check(const struct request *request) {
     if (parser->http_major != 1) {
         return HTTP_STATUS_HTTP_VERSION_NOT_SUPPORTED;
     }
-    if (request->twice || request->is_odd || !has_plain_spaces(request) ||
+    if (request->twice || request->is_odd || !has_plain_line(request) ||
         !has_plain_lines(request->head, request->head_size)) {
         return HTTP_STATUS_BAD_REQUEST;
     }

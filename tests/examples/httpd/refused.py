@@ -21,6 +21,9 @@ REFUSED = [
     *[(400, b"GET /hello HTTP/1.%d\r\nHost: %s\r\n\r\n" % (minor, host)) for minor in (0, 1) for host in (
         b"", b":80", b"a:b", b"a:80:80", b"a b", b"a/b", b"u@a", b"a\tb", b"a\\b", b"\xff", b"a%2", b"[::1", b"[]", b"[::1]a", b"<x>",
         b'"x"', b"a?b", b"a#b")],
+    *[(400, b"%s /hello %s/1.%d\r\nHost: h\r\n\r\n" % (method, protocol, minor)) for method in (b"GET", b"OPTIONS", b"SOURCE", b"SETUP")
+      for protocol in (b"RTSP", b"ICE", b"http", b"XTTP") for minor in (0, 1)],
+    *[(400, method + b" /hello HTTP/1.1\r\nHost: h\r\n\r\n") for method in (b"HEADX", b"HEAD\xff", b"HEAD/", b"HEADHEAD", b"GETX", b"head")],
     (400, b"GET /hel\x00lo HTTP/1.1\r\nHost: h\r\n\r\n"),
     (400, b"GET /hello HTTP/1.1\r\n\r\n"),
     (400, b"GET /hello HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"),
@@ -107,7 +110,7 @@ def test_refused(server):
             except AssertionError as error:
                 wrong.append((text[:100], error))
                 continue
-            if (answer.status, answer.fields.get("Connection"), rest) != (status, "close", b""):
+            if (answer.status, answer.fields.get("Connection"), rest, b"\n" in answer.body) != (status, "close", b"", True):
                 wrong.append((text[:100], answer, rest))
     assert not wrong, "\n".join(map(str, wrong))
 
@@ -120,11 +123,13 @@ def test_cuts(server):
             ("HEAD", 400, b"", b"HEAD /hel\0lo HTTP/1.1\r\nHost: h\r\n\r\n"),
             ("HEAD", 400, b"", b"HEAD  /hello HTTP/1.1\r\nHost: h\r\n\r\n"),
             ("HEAD", 400, b"", b"HEAD\r\n\r\n"),
+            ("HEADX", 400, b"400 Bad Request\n", b"HEADX /hello HTTP/1.1\r\nHost: h\r\n\r\n"),
+            ("HEAD", 400, b"", b"HEAD /hello RTSP/1.1\r\nHost: h\r\n\r\n"),
             ("HEAD", 505, b"", b"HEAD /hello HTTP/2.0\r\n\r\n"),
             ("HEAD", 400, b"", b"HEAD http:///hello HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"),
             ("POST", 400, b"400 Bad Request\n", smuggled),
             ("POST", 200, b"abc", post(b"2;a=b\r\nab\r\n1\r\nc\r\n0\r\nA: b\r\n\r\n", CHUNKED, "Connection: close"))):
-        for cut in range(len(method), len(text)):
+        for cut in range(1 if method == "HEADX" else len(method), len(text)):
             with server.client() as client:
                 client.send_cut(text, cut)
                 expect(client.answer(method), status, body, Connection="close")
