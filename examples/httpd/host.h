@@ -7,8 +7,8 @@
 #include "text.h"
 
 /*
- * Whether it is "name", "1.2.3.4" or "[::1]", which may be followed by ":" and a port, in the forms
- * of RFC 3986, and not empty. It does not check that there is such a host.
+ * Whether it is "name", "1.2.3.4" or "[::1]", which may be followed by ":" and a port up to 65535,
+ * in the forms of RFC 3986, and not empty. It does not check that there is such a host.
  */
 bool host_is_valid(struct text text);
 

@@ -47,6 +47,9 @@ bool system_takes_stderr(void);
  */
 int system_send_file(int socket, int file, uint64_t offset, size_t size);
 
+/* Whether a text is an IPv6 address, without brackets and without a zone. */
+bool system_is_ipv6(const char *text);
+
 /* ---- streams ---- */
 
 /* A file to be written, from its beginning; the name is in UTF-8. NULL: errno says why. */

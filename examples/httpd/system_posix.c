@@ -4,6 +4,7 @@
 #define _GNU_SOURCE 1
 #include "system.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -76,6 +77,11 @@ int system_send_file(int socket, int file, uint64_t offset, size_t size) {
     off_t at = (off_t)offset;
     ssize_t n = sendfile(socket, file, &at, size);
     return n < 0 ? -errno : (int)n;
+}
+
+bool system_is_ipv6(const char *text) {
+    struct in6_addr address;
+    return inet_pton(AF_INET6, text, &address) == 1;
 }
 
 FILE *system_create(const char *path) {

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include <windows.h>
+#include <ws2tcpip.h>
 
 #include "windows_arguments.h"
 
@@ -67,6 +68,11 @@ int system_send_file(int socket, int file, uint64_t offset, size_t size) {
     (void)offset;
     (void)size;
     return -ENOSYS;
+}
+
+bool system_is_ipv6(const char *text) {
+    struct in6_addr address;
+    return inet_pton(AF_INET6, text, &address) == 1;
 }
 
 FILE *system_create(const char *path) {

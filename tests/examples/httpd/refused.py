@@ -20,7 +20,8 @@ REFUSED = [
         b"GET /hello\tHTTP/1.1", b" GET /hello HTTP/1.1")],
     *[(400, b"GET /hello HTTP/1.%d\r\nHost: %s\r\n\r\n" % (minor, host)) for minor in (0, 1) for host in (
         b"", b":80", b"a:b", b"a:80:80", b"a b", b"a/b", b"u@a", b"a\tb", b"a\\b", b"\xff", b"a%2", b"[::1", b"[]", b"[::1]a", b"<x>",
-        b'"x"', b"a?b", b"a#b")],
+        b'"x"', b"a?b", b"a#b", b"[:::::::::::]", b"[::1::]", b"[1:2:3:4:5:6:7]", b"[1:2:3:4:5:6:7:8:9]", b"[12345::]", b"[::1.2.3]", b"[::1%25eth0]",
+        b"[" + b"0:" * 50 + b"]", b"%00", b"a%00b", b"h:65536", b"h:999999999999", b"h:4294967296", b"[::1]:65536", b"[::1]:x")],
     *[(400, b"%s /hello %s/1.%d\r\nHost: h\r\n\r\n" % (method, protocol, minor)) for method in (b"GET", b"OPTIONS", b"SOURCE", b"SETUP")
       for protocol in (b"RTSP", b"ICE", b"http", b"XTTP") for minor in (0, 1)],
     *[(400, method + b" /hello HTTP/1.1\r\nHost: h\r\n\r\n") for method in (b"HEADX", b"HEAD\xff", b"HEAD/", b"HEADHEAD", b"GETX", b"head")],

@@ -10,7 +10,7 @@ def test_hello(server):
     expect(server.get("/hello"), 200, HELLO, Content_Type="text/plain", Connection=None)
     expect(server.get("/hello?a=b&c"), 200, HELLO)
     expect(server.get("/%68ell%6F"), 200, HELLO)
-    for host in ("example.org", "a:80", "a:", "1.2.3.4", "[::1]", "[::1]:80", "a-b_c.d", "a%20b", "a,b;c"):
+    for host in ("example.org", "a:80", "a:", "1.2.3.4", "[::1]", "[::1]:80", "[::]", "[1:2:3:4:5:6:7:8]", "[::ffff:1.2.3.4]", "a:65535", "a:0", "a:00080", "a-b_c.d", "a%20b", "a,b;c"):
         expect(server.get(f"http://{host}/hello"), 200, HELLO)
         expect(server.get(f"HTTP://{host}/hello?a=/b"), 200, HELLO)
         expect(server.one(f"GET /hello HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()), 200, HELLO)
@@ -118,7 +118,7 @@ def test_errors(server):
         expect(server.get(path), 404, Content_Type="text/plain", Connection=None)
     expect(server.get("/none", method="HEAD"), 404, b"")
     for target in ("*", "/hello#there", "/hello?a#there", "http:/hello", "https://h/hello", "http:///hello", "http://?/hello",
-                   "http://:80/hello", "http://h:port/hello", "http://u@h/hello", "http://[::1/hello", "http://h#/hello", "http://"):
+                   "http://:80/hello", "http://h:port/hello", "http://u@h/hello", "http://[::1/hello", "http://h#/hello", "http://", "http://h:65536/hello", "http://h:4294967297/hello", "http://[:::]/hello", "http://%00/hello"):
         expect(server.get(target), 400)
     for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
         expect(server.get("/a.txt", method=method), 405, Allow="GET, HEAD")
