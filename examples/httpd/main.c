@@ -106,9 +106,9 @@ static int listen_and_serve(struct server *server) {
     }
     err = thrum_io_local(server->listener, where, sizeof where);
     err = err != 0 ? err : catch_signals(server); /* whoever reads the line may end the server */
-    printf("listening at %s\n", where);
-    if (err == 0 && fflush(stdout) != 0) {
-        err = -errno;
+    setvbuf(stdout, NULL, _IONBF, 0);             /* a line that is lost does not come later */
+    if (printf("listening at %s\n", where) < 0) {
+        complain("stdout", -errno);
     }
     err = err != 0 || server->options->quiet ? err : log_start(&server->log);
     err = err != 0 ? err : serve(server);

@@ -24,7 +24,7 @@ from root import make_root
 from talk import COMMAND, Server, WINE, WORK
 
 # Limits of descriptors and of files, and whether a pipe is full.
-WITHOUT_WINE = ("few_descriptors", "log_without_room", "stderr_that_nobody_reads")
+WITHOUT_WINE = ("few_descriptors", "log_without_room", "stderr_that_nobody_reads", "stdout_without_room")
 
 
 @contextlib.contextmanager

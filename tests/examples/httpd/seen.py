@@ -127,6 +127,24 @@ def test_log_without_room():
     assert len(whole) + int(re.match(said, server.said)[1]) == asked
 
 
+def test_stdout_without_room():
+    """It serves, and says on stderr why nobody was told where: stdout is a disk that is full."""
+    for quiet in ([], ["-q"]):
+        path = os.path.join(WORK, "socket")
+        with open("/dev/full", "wb") as full, \
+                subprocess.Popen([*COMMAND, "-a", "unix:" + path, *quiet], stdout=full, stderr=subprocess.PIPE,
+                                 preexec_fn=end_with_us) as process:
+            assert process.stderr.readline() == b"httpd: stdout: No space left on device\n"
+            with socket.socket(socket.AF_UNIX) as client:
+                client.connect(path)
+                client.sendall(GET)
+                assert client.recv(1 << 20).endswith(HELLO)
+            process.send_signal(END)
+            said = process.stderr.read()
+            assert process.wait() == 0
+            assert said == (b"" if quiet else b"httpd: 1 lines of the log were lost\n"), said
+
+
 def test_command_line():
     def run(*arguments):
         return subprocess.run([*COMMAND, *arguments], capture_output=True)
