@@ -3,7 +3,7 @@
  */
 #include "answer.h"
 
-#include "routes.h"
+#include "route.h"
 
 /* The status lines that are in use, but for the version. */
 static const struct {

@@ -13,7 +13,7 @@
 
 #include "answer.h"
 #include "log.h"
-#include "routes.h"
+#include "route.h"
 #include "stats.h"
 #include "system.h"
 

@@ -18,6 +18,7 @@ import files
 import limits
 import refused
 import requests
+import routes
 import seen
 import tls
 from root import make_root
@@ -42,10 +43,10 @@ def wine_server():
 
 def main():
     chosen = sys.argv[2:]
-    tests = {name[5:]: test for module in (requests, refused, limits, files, connections, seen, tls)
+    tests = {name[5:]: test for module in (requests, refused, limits, files, connections, routes, seen, tls)
              for name, test in vars(module).items() if name.startswith("test_")}
     if WINE and not chosen:
-        chosen = [name for name in tests if name not in WITHOUT_WINE and not name.startswith("tls_")]
+        chosen = [name for name in tests if name not in WITHOUT_WINE and not name.startswith(("tls_", "routes_"))]
     failed = 0
     make_root()
     with wine_server(), Server() as server:

@@ -59,10 +59,11 @@ def first_line(path):
 class Server:
     """A server of its own; at the end of the block it is told to end, and must do so in order."""
 
-    def __init__(self, *options, status=0, log=False, setup=end_with_us, root=True, stderr=None, out=None, err=None):
+    def __init__(self, *options, status=0, log=False, setup=end_with_us, root=True, stderr=None, out=None, err=None,
+                 command=None):
         self.status, self.says = status, stderr
         quiet = [] if log else ["-q"]
-        arguments = [*COMMAND, "-a", "tcp:127.0.0.1:0", *WIDE, *quiet, *options] + ([ROOT] if root else [])
+        arguments = [*(command or COMMAND), "-a", "tcp:127.0.0.1:0", *WIDE, *quiet, *options] + ([ROOT] if root else [])
         # The thread sanitizer waits for a second at the end of each program.
         given = os.environ.get("TSAN_OPTIONS", "")
         self.process = subprocess.Popen(

@@ -1,17 +1,20 @@
 /*
- * routes.h: what is at which path.
+ * route.h: the route of a request.
  */
-#ifndef HTTPD_ROUTES_H
-#define HTTPD_ROUTES_H
+#ifndef HTTPD_ROUTE_H
+#define HTTPD_ROUTE_H
 
 #include "connection.h"
 
 struct route {
     const char *path;    /* NULL: any other one */
-    const char *methods; /* as the field Allow names them */
+    const char *methods; /* of those that llhttp knows, as the field Allow names them */
     bool wants_body;     /* else a body is read and dropped */
     void (*answer)(struct connection *c);
 };
+
+/* What is at which path: routes.c. The last one has no path. */
+extern const struct route routes[];
 
 /*
  * Finds the route of a request by its path and its method. Returns 0, or the status with which to
