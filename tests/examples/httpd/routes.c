@@ -1,6 +1,8 @@
 /*
  * routes.c: the routes of a server that is otherwise examples/httpd, for the tests in routes.py.
  */
+#include <stdlib.h>
+
 #include "answer.h"
 #include "file.h"
 #include "route.h"
@@ -16,7 +18,16 @@ static void mine(struct connection *c) {
     }
 }
 
+/* An answer with the status that is the query: "/status?201". */
+static void status(struct connection *c) {
+    struct text target = request_target(&c->request);
+    const char *query = memchr(target.at, '?', target.length);
+    answer_begin(c, query != NULL ? atoi(query + 1) : 0);
+    answer_body(c, "body", 4);
+}
+
 const struct route routes[] = {
+    {"/status", "GET, HEAD", false, status},
     {"/mine", "GET, HEAD, POST", true, mine},
     {"/changes", "PUT, DELETE, PATCH, OPTIONS", true, mine},
     {"/rare", "PROPFIND, M-SEARCH,UNLOCK", true, mine},

@@ -3,8 +3,31 @@
 from talk import BINARY, Server, expect
 
 
-def server_of_routes(*options):
-    return Server(*options, command=[BINARY + "-routes"])
+def server_of_routes(**how):
+    return Server(command=[BINARY + "-routes"], **how)
+
+
+def test_routes_statuses():
+    """Each status goes out as itself, with its reason or with none; one that is none, as 500, in the log as well."""
+    with server_of_routes() as server:
+        for status, line in (("201", b"201 Created"), ("202", b"202 Accepted"), ("200", b"200 OK"), ("299", b"299 "), ("418", b"418 "),
+                             ("600", b"600 "), ("999", b"999 "), ("99", b"500 Internal Server Error"),
+                             ("1000", b"500 Internal Server Error"), ("-201", b"500 Internal Server Error")):
+            with server.client(b"GET /status?%s HTTP/1.1\r\nHost: h\r\n\r\n" % status.encode()) as client:
+                while b"\r\n" not in client.come:
+                    assert client.more()
+                assert client.come.startswith(b"HTTP/1.1 " + line + b"\r\n"), (status, client.come)
+                expect(client.answer(), int(line[:3]), b"body", Content_Length="4")
+        with server.client(b"GET /status?204 HTTP/1.1\r\nHost: h\r\n\r\n" * 2) as client:
+            for _ in range(2):
+                status, fields = client.head()
+                assert status == 204 and "Content-Length" not in fields, (status, fields)
+            assert client.come == b""
+    with server_of_routes(log=True) as server:
+        server.get("/status?418")
+        server.get("/status?1000")
+        logged = [server.process.stdout.readline().split()[-2] for _ in range(2)]
+        assert logged == [b"418", b"500"], logged
 
 
 def test_routes_methods():
