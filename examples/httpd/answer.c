@@ -68,6 +68,7 @@ void answer_begin(struct connection *c, int status) {
     output_text(out, "\r\nDate: ");
     output_add(out, date_now(&c->now), DATE_SIZE - 1);
     output_text(out, "\r\n");
+    c->ends = connection_is_last(c); /* not before: the server may end while a route waits */
     if (c->ends) {
         output_text(out, "Connection: close\r\n");
     } else if (c->request.parser.http_minor == 0) {

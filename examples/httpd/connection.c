@@ -211,13 +211,9 @@ static bool is_crowded(const struct server *server) {
     return system_is_readable(thrum_io_fd(server->listener));
 }
 
-/*
- * Whether this answer is the last one: as its sender wishes; or since others wait for its place, or
- * the server ends, once all is answered that had come.
- */
-static bool is_last(const struct connection *c) {
+bool connection_is_last(const struct connection *c) {
     const struct server *server = c->server;
-    return !c->request.keep_alive ||
+    return c->ends || !c->request.keep_alive ||
            ((thrum_event_is_signaled(&server->ending) || is_crowded(server)) && !is_more_there(c));
 }
 
@@ -249,13 +245,11 @@ static bool respond(struct connection *c) {
     int status = path_of(request_target(&c->request), c->path);
     status = status != 0 ? status : route_find(c, &route);
     if (status != 0 && !c->request.has_body) {
-        c->ends = is_last(c);
         answer_error(c, status);
         return true;
     }
     status = status != 0 ? status : take_body(c, route); /* one that is refused is not taken */
     if (status == 0) {
-        c->ends = is_last(c);
         route->answer(c);
     } else if (status != NOBODY) {
         refuse(c, status);
@@ -277,6 +271,7 @@ static bool serve_next(struct connection *c) {
         return false;
     }
     c->path[0] = '\0';
+    c->ends = false;
     c->status = 0;
     c->length = 0;
     int status = read_head(c);

@@ -26,9 +26,16 @@ struct connection {
     char path[PATH_SIZE]; /* of its target, decoded; empty as long as that is not known */
     int status;           /* of its answer */
     uint64_t length;      /* of its answer's body */
-    bool ends;            /* no other answer follows */
+    bool ends;            /* no other answer follows: known when the answer begins */
     bool lingers;         /* it ends while the other side may be in the middle of sending */
 };
+
+/*
+ * Whether an answer that begins now is the last one: since it refuses; as the request's sender
+ * wishes; or since others wait for its place, or the server ends, once all is answered that had
+ * come.
+ */
+bool connection_is_last(const struct connection *c);
 
 /* Serves a connection: the function that thrum_serve calls; `server` is a struct server. */
 int connection_serve(thrum_io io, void *server);

@@ -1,6 +1,6 @@
 """A copy of the server with routes of its own: routes.c."""
 
-from talk import BINARY, Server, expect
+from talk import BINARY, END, GET, Server, expect
 
 
 def server_of_routes(**how):
@@ -48,3 +48,16 @@ def test_routes_methods():
             for method in ("TRACE", "UNBIND", "LOCK", "SEARCH"):
                 expect(ask(method, path), 501, Allow=None)
         expect(server.get("/none", method="HEAD"), 405, b"", Allow="GET")
+
+
+def test_routes_that_wait():
+    """Whether an answer is the last one is decided when it begins: the server may end while its route waits."""
+    ask = GET.replace(b"/hello", b"/wait")
+    with server_of_routes() as server, server.client(ask) as one, server.client(ask * 2) as two:
+        while server.get("/waiting").body != b"2":
+            pass
+        server.process.send_signal(END)
+        expect(one.answer(), 200, b"200 OK\n", Connection="close")
+        expect(two.answer(), 200, b"200 OK\n", Connection=None)  # the second one had come
+        expect(two.answer(), 200, b"200 OK\n", Connection="close")
+        assert one.rest() == two.rest() == b""
