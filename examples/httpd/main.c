@@ -120,22 +120,27 @@ static int listen_and_serve(struct server *server) {
 }
 
 /* The latest 32767 events of each worker: each request's way, from the first read to the answer. */
-static int write_trace(const struct server *server) {
-    FILE *out = system_create(server->options->trace);
-    int err = out == NULL ? -errno : thrum_trace_write(server->sched, out);
-    if (out != NULL && fclose(out) != 0 && err == 0) {
+static int write_trace(const struct server *server, FILE *out) {
+    int err = thrum_trace_write(server->sched, out);
+    if (fclose(out) != 0 && err == 0) {
         err = -errno;
     }
     return err != 0 ? complain(server->options->trace, err) : 0;
 }
 
+/* The file is made first, as nobody wants to hear only at the end that it cannot be. */
 static int serve_traced(struct server *server) {
+    FILE *out = system_create(server->options->trace);
+    if (out == NULL) {
+        return complain(server->options->trace, -errno);
+    }
     int err = thrum_trace_start(server->sched, 0);
     if (err != 0) {
+        fclose(out);
         return complain("trace", err);
     }
     int status = listen_and_serve(server);
-    int written = write_trace(server);
+    int written = write_trace(server, out);
     return status != 0 ? status : written;
 }
 

@@ -207,5 +207,6 @@ def test_trace():
     ids = {s["args"]["id"] for s in slices}
     assert len(ids) == 1 and {e["id"] for e in waits} <= ids  # one task, and its waits, if there were any
     assert any(e["ph"] == "i" and e["name"] == "poll" and e["args"]["events"] >= 1 for e in events)
-    with Server("--trace", os.path.join(WORK, "no", "trace.json"), status=1, stderr=b"httpd: "):
-        pass
+    # A file that cannot be made is reported before the server tries to listen.
+    done = subprocess.run([*COMMAND, "-a", "nowhere", "--trace", os.path.join(WORK, "no", "trace.json")], capture_output=True)
+    assert done.returncode == 1 and re.fullmatch(rb"httpd: .*trace\.json: .*\r?\n", done.stderr), done
