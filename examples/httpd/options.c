@@ -20,7 +20,8 @@ static const char help[] =
     "  -q, --quiet            no access log on stdout\n"
     "  -n, --workers N        worker threads (one a CPU)\n"
     "  -c, --connections N    at a time; more wait until they are accepted (10000)\n"
-    "      --head BYTES       of a request line with its fields and trailers (16384)\n"
+    "      --head BYTES       of a request line with its fields and trailers (16384);\n"
+    "                         64 at least. A path has at most 1023 bytes, whatever this is\n"
     "      --body BYTES       of a request's body (1048576)\n"
     "      --bodies BYTES     of all bodies in memory at a time (67108864)\n"
     "      --head-time S      seconds for a request's head to come (10)\n"
@@ -116,8 +117,9 @@ int options_parse(struct options *options, int argc, char **argv) {
     return PARSED;
 }
 
-static int complain(const char *value) {
-    fprintf(stderr, "httpd: invalid number '%s'\nTry 'httpd --help'.\n", value);
+static int complain(const char *value, const char *range) {
+    fprintf(stderr, "httpd: invalid number '%s': it must be %s\nTry 'httpd --help'.\n", value,
+            range);
     return EXIT_USAGE;
 }
 
@@ -126,7 +128,9 @@ static int parse_size(const char *text, size_t min, size_t max, size_t *size) {
     char *end;
     unsigned long long found = strtoull(text, &end, 10);
     if (*text < '0' || *text > '9' || *end != '\0' || found < min || found > max) {
-        return complain(text);
+        char range[64];
+        snprintf(range, sizeof range, "from %zu to %zu", min, max);
+        return complain(text, range);
     }
     *size = (size_t)found;
     return PARSED;
@@ -137,7 +141,7 @@ static int parse_time(const char *text, thrum_time *time) {
     char *end;
     double found = strtod(text, &end);
     if ((*text < '0' || *text > '9') || *end != '\0' || !(found > 0 && found <= SECONDS_MAX)) {
-        return complain(text);
+        return complain(text, "above 0, and at most 86400 seconds");
     }
     *time = (thrum_time)(found * 1e9);
     return PARSED;

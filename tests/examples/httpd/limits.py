@@ -19,6 +19,8 @@ def test_head_limit(server):
             expect(client.answer(), 200, HELLO)
     for path in (b"/" + b"a" * 20000, b"/" + b"a" * 2000):
         expect(server.one(b"GET " + path + b" HTTP/1.1\r\nHost: h\r\n\r\n"), 414)
+    for path, status in ((b"/" + b"a" * 1022, 404), (b"/" + b"%61" * 1022, 404), (b"/" + b"a" * 1023, 414), (b"/" + b"%61" * 1023, 414)):
+        expect(server.one(b"GET " + path + b"?" + b"q" * 5000 + b" HTTP/1.1\r\nHost: h\r\n\r\n"), status, Connection=None)
     many = b"".join(b"Field-%d: value\r\n" % i for i in range(5000))
     expect(server.one(GET[:-2] + many + b"\r\n"), 431, Connection="close")
     expect(server.one(b"\r\n" * 10000), 431, Connection="close")

@@ -153,6 +153,9 @@ def test_command_line():
                   ["--idle-time", "0"], ["--idle-time", "nan"], ["--idle-time", "1s"], ["a", "b"]):
         done = run(*wrong)
         assert done.returncode == 2 and done.stderr and not done.stdout, (wrong, done)
+    for wrong, words in ((["--head", "10"], b"'10': it must be from 64 to 1073741824"), (["-c", "0"], b"'0': it must be from 1 to 1000000"),
+                         (["--idle-time", "0"], b"'0': it must be above 0, and at most 86400 seconds")):
+        assert words in run(*wrong).stderr, wrong
     done = run("--help")
     assert done.returncode == 0 and b"--head-time" in done.stdout
     for wrong in (["-a", "nowhere"], ["/none/there"], [BINARY]):
