@@ -26,8 +26,8 @@ endif()
 
 # `fuzz_test(name size options...)`: fixed seeds
 function(fuzz_test name size)
-  math(EXPR own "100 * ${THRUM_TIMEOUT_FACTOR}")
-  math(EXPR limit "120 * ${THRUM_TIMEOUT_FACTOR}")
+  math(EXPR own "550 * ${THRUM_TIMEOUT_FACTOR}")
+  math(EXPR limit "600 * ${THRUM_TIMEOUT_FACTOR}")
   add_test(NAME fuzz/${name} COMMAND thrum-fuzz --limit ${own} ${ARGN})
   set_tests_properties(fuzz/${name} PROPERTIES LABELS "fuzz;${size}" TIMEOUT ${limit})
 endfunction()
@@ -64,6 +64,6 @@ foreach(object IN ITEMS semaphore mutex auto-event manual-event pool channel
   endif()
   add_test(NAME fuzz/linear_${object} COMMAND thrum-linear --object ${object}
     --histories ${histories} --seed fresh)
-  math(EXPR limit "120 * ${THRUM_TIMEOUT_FACTOR}")
+  math(EXPR limit "600 * ${THRUM_TIMEOUT_FACTOR}")
   set_tests_properties(fuzz/linear_${object} PROPERTIES LABELS "fuzz;quick" TIMEOUT ${limit})
 endforeach()
