@@ -233,7 +233,7 @@ static void is_no_socket(void) {
     CHECK_EQ(thrum_io_wait(watcher, THRUM_IO_READ, THRUM_FOREVER), THRUM_IO_READ);
     CHECK_EQ(thrum_receive_from(watcher, &byte, 1, NULL, late), -EOPNOTSUPP);
     CHECK_EQ(thrum_receive_many(watcher, &one, 1, late), -EOPNOTSUPP);
-    CHECK_EQ(thrum_receive_fds(watcher, &byte, 1, fds, &room, late), -EOPNOTSUPP);
+    CHECK_EQ(thrum_receive_fds(watcher, &byte, 1, fds, &room, late), -EINVAL);
     CHECK_EQ(thrum_send_to(watcher, "", 1, NULL, late), -EOPNOTSUPP);
     CHECK(thrum_accept_until(watcher, &other, late) < 0);
     CHECK_EQ(thrum_io_set_option(watcher, THRUM_IO_RECEIVE_BUFFER, 1), -ENOTSOCK);
