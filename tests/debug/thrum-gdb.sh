@@ -248,11 +248,11 @@ found() {
 }
 
 words() {
-    sed -n 's/^ *\[\(TH_ON_[A-Z]*\)\] = \(".*"\),$/\1 \2/p' "$here/src/core/inspect/words.c" >of_c
+    sed -n 's/^ *\[\(TH_ON_[A-Z]*\)\] = \(".*"\),$/\1 \2/p' "$here/src/core/report/words.c" >of_c
     sed -n 's/^ *"\(TH_ON_[A-Z]*\)": \(".*"\),$/\1 \2/p' "$script" | head -n "$(wc -l <of_c)" >of_python
     [ -s of_c ]
     diff of_c of_python
-    sed -n '/^typedef enum {$/,/^} th_on;$/s/^ *\(TH_ON_[A-Z]*\),.*/\1/p' "$here/src/core/state/waiter_state.h" |
+    sed -n '/^typedef enum {$/,/^} th_on;$/s/^ *\(TH_ON_[A-Z]*\),.*/\1/p' "$here/src/core/basis/waiter_state.h" |
         grep -v KINDS >of_enum
     sed 's/ .*//' of_python | diff of_enum -
     echo "the words are the same"

@@ -1,6 +1,7 @@
 /*
  * cycle_state.h: watching for waits in a circle, and for the moment when nothing goes on, where
- * deadlocks are watched for (core/report/CYCLES.md, DEADLOCK.md).
+ * deadlocks are watched for (core/report/CYCLES.md,
+ * core/watch/DEADLOCK.md).
  */
 #ifndef TH_CYCLE_STATE_H
 #define TH_CYCLE_STATE_H

@@ -1,6 +1,6 @@
 /*
- * trace_state.h: what a trace keeps, in a worker and in a scheduler (core/trace/trace_notes.h). The
- * words are explained there.
+ * trace_state.h: the data of a trace in a worker and in a scheduler; core/trace/trace_notes.h
+ * explains the terms.
  */
 #ifndef TH_TRACE_STATE_H
 #define TH_TRACE_STATE_H

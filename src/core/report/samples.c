@@ -77,7 +77,7 @@ void th_samples_look(th_samples *samples) {
         const th_worker *worker = &sched->workers[i];
         const bool parked = th_seems_parked(worker);
         if (parked && th_is_spare(worker)) {
-            continue; /* mostly it takes no part */
+            continue; /* usually it takes no part */
         }
         samples->samples++;
         if (parked) {

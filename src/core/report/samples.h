@@ -2,8 +2,8 @@
  * samples.h: which functions the workers of a scheduler spend their time in, by looking at them
  * from time to time. observe/OBSERVE.md says who looks, when, and what it costs.
  *
- * Words:      a *sample* is what one worker, or bound thread, was found at by one look. A spare
- *             worker that sleeps is none.
+ * Words:      a *sample* is what one look found one worker, or bound thread, doing. A spare worker
+ *             that sleeps yields none.
  * Invariants: the table has TH_SAMPLED_MAX entries and never grows; the samples of what has no room
  *             are counted together. Without looks nothing is counted, and no worker executes an
  *             instruction more.

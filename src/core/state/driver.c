@@ -29,11 +29,11 @@ void *th_sched_driver(thrum_sched *sched, const th_driver *driver) {
     if (!slot) {
         return NULL; /* GCOVR_EXCL_LINE: there is a place for each driver */
     }
-    /* pairs: th_sched_driver; what another caller made */
+    /* pairs: th_sched_driver; the instance that another caller made */
     void *instance = th_load_acquire(slot);
     if (th_unlikely(!instance)) {
         void *made = driver->make(sched);
-        /* pairs: th_sched_driver; publishes it, or takes over that of a caller that was first */
+        /* pairs: th_sched_driver; publishes it, or adopts that of a faster caller */
         if (!made || th_cas_acq_rel_acquire_both(slot, &instance, made)) {
             return made;
         }

@@ -16,7 +16,7 @@
 
 typedef struct th_driver {
     const char *name;
-    void *(*make)(thrum_sched *sched); /* an instance; NULL: no memory */
+    void *(*make)(thrum_sched *sched); /* makes an instance; NULL: no memory */
     void (*stop)(void *instance);      /* frees the instance; called when every fiber has ended */
     void (*metrics)(void *instance, thrum_metrics *metrics); /* adds the instance's figures */
 } th_driver;

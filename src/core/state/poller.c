@@ -1,5 +1,5 @@
 /*
- * poller.c: the beginning and the end of sets of descriptors; see poller.h.
+ * poller.c: opening and closing sets of descriptors; see poller.h.
  */
 #include "core/state/poller.h"
 

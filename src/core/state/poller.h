@@ -1,5 +1,5 @@
 /*
- * poller.h: the begin and the end of a set of descriptors, and of the alarm in it.
+ * poller.h: opening and closing a set of descriptors, and the alarm in it.
  */
 #ifndef TH_POLLER_H
 #define TH_POLLER_H
@@ -10,7 +10,10 @@ void th_alarm_init(th_alarm *alarm);
 void th_alarm_close(th_alarm *alarm);
 
 void th_poller_init(th_poller *poller, thrum_sched *sched, th_worker *owner);
-/* When no thread uses the scheduler any more: a late wake must not write into another file. */
+/*
+ * Call it only when no thread uses the scheduler any more: a late wake must not write into another
+ * file.
+ */
 void th_poller_close(th_poller *poller);
 /* A set is closed, as the system says: the program's fault, so it is stopped with a line. */
 TH_COLD void th_poller_refuse(thrum_sched *sched);

@@ -1,5 +1,5 @@
 /*
- * tick_state.h: at what times a worker had picked how often (core/trace/tick_marks.h).
+ * tick_state.h: how many picks a worker had made at which times (core/trace/tick_marks.h).
  */
 #ifndef TH_TICK_STATE_H
 #define TH_TICK_STATE_H

@@ -416,7 +416,7 @@ static inline bool th_is_spare(const th_worker *worker) {
     return worker->index >= worker->sched->workers_regular && !worker->bound;
 }
 
-/* Whether it sleeps, as far as another thread can tell: also a spare on the bench. */
+/* Whether it seems asleep to another thread; true for a spare on the bench, too. */
 static inline bool th_seems_parked(const th_worker *worker) {
     return (th_load_relaxed(&worker->xsleep) & TH_SLEEP_PARKED) != 0; /* relaxed: a guess */
 }

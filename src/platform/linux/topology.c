@@ -186,7 +186,7 @@ static void unescape(char *text) {
     *out = '\0';
 }
 
-/* Whether it begins with "..", and not with a name that begins so. */
+/* Whether the first component is "..", not just a name that begins so. */
 static bool goes_up(const char *path) {
     return strncmp(path, "/..", 3) == 0 && (path[3] == '/' || path[3] == '\0');
 }

@@ -1,5 +1,6 @@
 /*
- * pollset_slot.c: the lock of all sets, and what belongs to a number; see pollset.c.
+ * pollset_slot.c: the lock of all sets, and the slot of each descriptor number; see
+ * pollset.c.
  */
 #include "platform/posix/pollset.h"
 

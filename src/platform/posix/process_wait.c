@@ -1,5 +1,5 @@
 /*
- * process_wait.c: asking for the end of a program by its number.
+ * process_wait.c: asking for the exit of a process by its number.
  */
 #include "platform/unix/system.h"
 

@@ -123,8 +123,8 @@ struct sim_file {
     sim_file *peer;
     sim_set *set;
     sim_ring *ring;
-    bool (*ready)(sim_file *file);      /* a set, a ring: whether it has something to take */
-    void (*seen)(const sim_file *file); /* a set: it was told so */
+    bool (*ready)(sim_file *file);      /* sets and rings: whether anything can be taken */
+    void (*seen)(const sim_file *file); /* sets: the caller has seen that it is ready */
     void (*close)(sim_file *file);      /* a ring */
     sim_file *backlog[SIM_BACKLOG];
     unsigned waiting, waiting_max;

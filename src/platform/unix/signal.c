@@ -197,7 +197,7 @@ void th_os_signal_release(int number, th_os_catcher catcher) {
     th_os_errno_set(saved);
 }
 
-/* ---- what kinds of signals there are ---- */
+/* ---- kinds of signals ---- */
 
 static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
 static const int own_doing[] = {SIGPIPE, SIGXFSZ, SIGSYS};

@@ -33,7 +33,7 @@ int th_system_thread_create_on(pthread_t *id, void *(*entry)(void *), void *arg,
 
 /* ---- signals ---- */
 
-/* The mask of a thread of the library's that is started by one with the mask `starters`. */
+/* The signal mask of a library thread that a thread with the mask `starters` starts. */
 void th_system_thread_mask(sigset_t *set, const sigset_t *starters);
 
 /* How many handlers of signal.c the calling thread is in. */

@@ -163,7 +163,7 @@ TEST(mounts_seen_from_a_cgroup_namespace) {
 }
 
 TEST(group_whose_name_begins_with_two_points) {
-    /* "..x" is a name, and no way upwards: below the root, below a group, and as a mounted part. */
+    /* "..x" is a name, not a step upwards: below the root, below a group, and as a mounted part. */
     make_root();
     put("/proc/self/cgroup", "0::/..x\n");
     put("/proc/self/mountinfo", V2_AT_ROOT);

@@ -1,12 +1,12 @@
 /*
- * samples.c: what the samples of a scheduler's time count.
+ * samples.c: which workers' time the samples count.
  */
 /* matrix: policy workers */
 #include "core/report/samples.h"
 #include "support/sync/held.h"
 
-TEST(spares_that_rest_are_no_idle_workers) {
-    /* A spare has stood in and sits down again: shares are of the time of those that take part. */
+TEST(dormant_spares_do_not_count_as_idle) {
+    /* A spare was activated and has retired: shares cover only the workers that take part. */
     static hold h;
     held_init_spares(&h);
     held_start(&h);

@@ -1,5 +1,5 @@
 /*
- * kind.c: what a descriptor is.
+ * kind.c: finding the kind of a descriptor.
  */
 #include "platform/unix/system.h"
 

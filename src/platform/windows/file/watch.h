@@ -20,7 +20,7 @@ bool th_file_watch_close(int fd);
 /* TH_OS_FILE_WATCH */
 int64_t th_file_watch(th_file_request *r);
 
-/* ---- between the three files ---- */
+/* ---- shared by the three files ---- */
 
 #define TH_WATCH_ROOM 65536u /* bytes of events that nobody has read */
 

@@ -1,5 +1,5 @@
 /*
- * handle.c: transfers of what is no socket.
+ * handle.c: reads and writes of handles that are not sockets.
  */
 #include "platform/windows/io/handle.h"
 

@@ -1,5 +1,5 @@
 /*
- * handle.h: transfers of what is no socket (handle.c).
+ * handle.h: reads and writes of handles that are not sockets (handle.c).
  */
 #ifndef TH_WINDOWS_HANDLE_H
 #define TH_WINDOWS_HANDLE_H

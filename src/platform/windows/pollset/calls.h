@@ -1,5 +1,5 @@
 /*
- * calls.h: what sets learn of calls on descriptors, beside unix/io/edge.h.
+ * calls.h: how sets learn of calls on descriptors, in addition to unix/io/edge.h.
  */
 #ifndef TH_WINDOWS_CALLS_H
 #define TH_WINDOWS_CALLS_H
@@ -8,12 +8,13 @@
 #include "platform/windows/winsock/winsock.h"
 
 /*
- * The descriptor of one that the system has just made. What sets knew of the number was of another
- * one, which was closed behind the library's back: nothing else tells the two apart.
+ * The descriptor of a socket that the system has just made. Whatever sets know about its number
+ * belongs to an earlier socket, closed behind the library's back, and is dropped: nothing else
+ * tells the two apart.
  */
 int th_fd_of_fresh(SOCKET s);
 
-/* As th_pollset_look_again; a thread that sleeps for such a set need not hear of it. */
+/* Like th_pollset_look_again, but threads that sleep for such a set need not be woken. */
 void th_pollset_look_later(int fd, uint32_t bits);
 
 #endif

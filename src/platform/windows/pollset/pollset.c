@@ -108,7 +108,7 @@ static void set_free(th_set *set) {
     free(set);
 }
 
-/* Its number is a descriptor that a loop of others can wait for (th_os_pollset_wake). */
+/* A set's number is a descriptor that a foreign loop can wait for (th_os_pollset_wake). */
 static int number_open(void) {
     int ends[2];
     if (th_os_fails(TH_OS_FAULT_POLLSET) || th_os_fails(TH_OS_FAULT_EVENTFD)) {

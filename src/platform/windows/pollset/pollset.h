@@ -161,7 +161,7 @@ void th_set_drain(th_set *set);
 void th_set_kick(th_set *set);
 /* One of them; false: nobody sleeps. */
 bool th_set_kick_one(th_set *set);
-/* Those of them that rely on others for this set. */
+/* Wakes only those that rely on others for this set. */
 void th_set_kick_idle(const th_set *set);
 /* Something is wanted since: a thread that sleeps does not ask it. */
 void th_set_serve(th_set *set);

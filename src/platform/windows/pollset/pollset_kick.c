@@ -36,7 +36,7 @@ bool th_set_kick_one(th_set *set) {
     return true;
 }
 
-/* Those that rely on others for this set find out anew. */
+/* Those that rely on others for this set check again. */
 void th_set_kick_idle(const th_set *set) {
     for (th_link *l = set->places.next; l != &set->places; l = l->next) {
         if (!th_load_relaxed(&sleeper_at(l)->xpolls)) { /* relaxed: 1 stays 1 until it has woken */

@@ -1,12 +1,12 @@
 /*
- * unhandled.c: an exception that no code of a fiber's has handled (context_x86_64_win.S).
+ * unhandled.c: an exception that no code of a fiber has handled (context_x86_64_win.S).
  */
 #include <windows.h>
 
 EXCEPTION_DISPOSITION th_context_unhandled(EXCEPTION_RECORD *record, void *frame, CONTEXT *context,
                                            void *dispatcher);
 
-/* What the system does at the bottom of a thread's stack, for a context's. */
+/* Does at the bottom of a context's stack what the system does for a thread's. */
 EXCEPTION_DISPOSITION th_context_unhandled(EXCEPTION_RECORD *record, void *frame, CONTEXT *context,
                                            void *dispatcher) {
     EXCEPTION_POINTERS both = {record, context};

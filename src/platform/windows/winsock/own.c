@@ -9,7 +9,7 @@
 
 static SRWLOCK owns_lock = SRWLOCK_INIT;
 static th_own *owns[PLACES]; /* by their descriptors; with the lock */
-static uint32_t xcount;      /* of them all; written with the lock */
+static uint32_t xcount;      /* how many there are; written with the lock */
 
 static th_own **place_of(int fd) {
     return &owns[(unsigned)fd / 4 % PLACES]; /* handles are multiples of 4 */

@@ -1,6 +1,6 @@
 /*
- * pair.c: what poll() can wait for in the place of something else: a datagram socket that is
- * connected to itself, which can be read once it was sent something.
+ * pair.c: a stand-in that poll() can wait for: a datagram socket that is connected to itself, and
+ * can be read once it was sent something.
  */
 #include "platform/unix/io/polled.h"
 
