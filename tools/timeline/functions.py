@@ -29,6 +29,7 @@ class Functions:
         self.tasks = {}  # by their numbers, in the file that is read
         self.all_tasks = []  # those of the files before
         self.events = 0
+        self.dropped = 0  # of all files: events that the traces no longer had when they were written
 
     def begin_file(self, label):
         """What follows is another process's, whose tasks have the same numbers."""
@@ -60,7 +61,8 @@ class Functions:
         task.last = max(task.last, begin + length)
 
     def take_rest(self, rest):
-        pass
+        if isinstance(rest, dict):
+            self.dropped += count_of(rest.get("dropped"))
 
     def rows(self):
         """Of each function: its name and figures, the one that ran longest first."""

@@ -246,6 +246,9 @@ def test_functions():
     assert lines[1] == ["reads", "1", "2", "3.00", "85.7", "%", "2.00", "6.00"], lines
     assert lines[2] == ["writes", "1", "1", "0.50", "14.3", "%", "0.50", "0.00"] and len(lines) == 3, lines
     assert run(made.of_events([]), "--functions", "-").stdout.count(b"\n") == 1
+    wrapped = run(made.of_events([slice_of(0, 1, id="1.1", function="reads")], dropped=3), "--functions", "-")
+    assert wrapped.returncode == 0 and wrapped.stdout.count(b"\n") == 2, wrapped
+    assert wrapped.stderr.startswith(b"thrum-timeline: 3 older events were dropped") and wrapped.stderr.count(b"\n") == 1
     refused("{", "cut off", "--functions", "-")
     refused(made.of_events([slice_of(0, 1, id="1.1", function=7)]), "no string", "--functions", "-")
     for name in HOSTILE:
