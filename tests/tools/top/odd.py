@@ -124,7 +124,36 @@ def stopped(folder):
     deaf.listen(4)
     with served(os.path.join(mine, NOBODY), WHOLE):
         await_found(SCHED)
+        done = top("--once", f"{SCHED}-none")
+        assert done.returncode == 1 and b"\n         1 " in done.stderr and b": no answer yet" in done.stderr, done
     os.unlink(os.path.join(mine, "1"))
+    os.rmdir(mine)
+
+
+def busy(folder):
+    """One whose number is given is waited for, although it does not answer for longer than others may take."""
+    mine = os.path.join(folder, "thrum")
+    os.mkdir(mine, 0o700)
+    listed = threading.Event()
+
+    def answer_late(listener):
+        peer, _ = listener.accept()
+        with peer:
+            for line in peer.makefile("rb"):
+                while not listed.is_set():  # a listing gives up on it meanwhile
+                    if b"no answer yet" in top("--once", f"{SCHED}-none").stderr:
+                        listed.set()
+                peer.sendall(WHOLE[line.decode().strip()])
+
+    path = os.path.join(mine, NOBODY)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen(4)
+    threading.Thread(target=answer_late, args=(listener,), daemon=True).start()
+    done = top("--once", "--interval", "0.1", NOBODY)
+    assert done.returncode == 0 and done.stdout, done
+    listener.close()
+    os.unlink(path)
     os.rmdir(mine)
 
 
@@ -147,7 +176,7 @@ def odd_outputs(folder):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_RUNTIME_DIR"] = folder
-        for what in (odd_answers, leftovers, folders_of_others, stopped, odd_outputs):
+        for what in (odd_answers, leftovers, folders_of_others, stopped, busy, odd_outputs):
             what(folder)
 
 

@@ -25,8 +25,8 @@ def await_output(is_wanted, *arguments):
     """Prints the program once again until the output is wanted; the test's own limit is the limit."""
     while True:
         done = top("--once", *arguments)
-        if done.returncode != 0:  # a program that was held up is not found
-            assert b"none can be looked at" in done.stderr, done.stderr
+        if done.returncode != 0:  # a program that was held up does not answer
+            assert b"no answer" in done.stderr, done.stderr
         elif is_wanted(done.stdout.decode()):  # valid UTF-8
             return done.stdout.decode()
 
