@@ -38,7 +38,8 @@ typedef struct thrum_metrics {
     uint64_t offloads;  /* times a full queue spilled into the inject queue */
     uint64_t offloaded; /* work moved by these spills */
 
-    uint64_t parks;        /* times a worker went to sleep */
+    uint64_t parks;        /* times a worker parked; one that then looks from time to time
+                              (the sentinel) sleeps more often: see futex_waits */
     uint64_t wakes_submit; /* wakes sent because of new work */
     uint64_t wakes_chain;  /* wakes sent because a searcher found more than it needed */
     uint64_t wakes_pinned; /* wakes sent because of pinned work */
@@ -61,7 +62,7 @@ typedef struct thrum_metrics {
                                   includes those sent by external threads */
 
     uint64_t stalls;   /* times a worker was found held up by one task (config: stall_rescue_ms;
-                          all workers' only) */
+                          none of one worker; printed with the worker `external`) */
     uint64_t standins; /* times a spare worker began to stand in */
 
     /* Descriptors. What plain threads read, write and wait for belongs to no scheduler, and is not
@@ -134,11 +135,12 @@ THRUM_API int thrum_metrics_read(const thrum_sched *sched, int worker_or_all, th
 /*
  * Prints all counters: as text, a column for each worker and the sum, or in the named format. For
  * Prometheus a counter's name ends in `_total`, and times are in seconds: thrum_parks_total,
- * thrum_running_seconds. The stream stays the caller's, and is flushed. Any thread may call it
- * while the scheduler lives. It never suspends, but blocks the thread, and so a task's worker, for
- * the time of the printing. It returns 0, -EINVAL for NULL or an unknown format, -EIO when
- * something could not be written, now or earlier (the stream's error flag is set), or -ESHUTDOWN
- * after the scheduler's stop.
+ * thrum_running_seconds. A page for Prometheus has the figures of one scheduler: two on one page
+ * would have each HELP line twice, and are refused. The stream stays the caller's, and is flushed.
+ * Any thread may call it while the scheduler lives. It never suspends, but blocks the thread, and
+ * so a task's worker, for the time of the printing. It returns 0, -EINVAL for NULL or an unknown
+ * format, -EIO when something could not be written, now or earlier (the stream's error flag is
+ * set), or -ESHUTDOWN after the scheduler's stop.
  */
 THRUM_API int thrum_metrics_print(const thrum_sched *sched, FILE *out, thrum_format format);
 
