@@ -47,6 +47,8 @@ static th_os_thread thread;
 static th_lock lock = TH_LOCK_INIT; /* protects the list; held during an answer */
 static thrum_sched *observed;       /* those that can be looked at, by next_observed */
 
+static bool ending; /* the process ends: no answer begins */
+
 static uint32_t xwanted;  /* 1: another thread waits for the lock, or has it */
 static uint32_t xleaving; /* how many want the lock for the list: an answer gives up waiting */
 
@@ -163,10 +165,9 @@ static const kind *kind_of(const char *request) {
     return NULL;
 }
 
-/* An array with an element for each scheduler, and a zero byte: with it the answer is whole. */
+/* With the lock: an array with an element for each scheduler. */
 static void print_answer(FILE *out, const kind *what) {
     const char *before = "[";
-    take_lock();
     for (const thrum_sched *sched = observed; sched; sched = sched->next_observed) {
         fputs(before, out);
         if (what->print(sched, out)) {
@@ -175,15 +176,11 @@ static void print_answer(FILE *out, const kind *what) {
         before = ",";
     }
     fputs(observed ? "]\n" : "[]\n", out);
-    fputc('\0', out);
-    (void)fflush(out);
-    th_lock_release(&lock);
 }
 
-/* False: the peer has not got it all. */
-static bool reply(int fd, const char *request) {
+/* With the lock, an answer and a zero byte: with that it is whole. False: not all has been sent. */
+static bool send_answer(int fd, const kind *what) {
     answer a = {.fd = fd, .patience = PATIENCE_NS};
-    const kind *what = kind_of(request);
     a.out = th_os_printer_open(put, &a);
     if (!a.out) {
         return false;
@@ -193,10 +190,18 @@ static bool reply(int fd, const char *request) {
         print_answer(a.out, what);
     } else {
         fputs("{\"error\": \"no such request\"}\n", a.out);
-        fputc('\0', a.out);
     }
+    fputc('\0', a.out);
     const int code = th_os_printer_close(a.out, put, &a);
     return !code && !a.failed; /* musl's stream forgets it */
+}
+
+/* The stream is there with the lock only: at_exit counts on it. False: the peer has not got all. */
+static bool reply(int fd, const char *request) {
+    take_lock();
+    const bool sent = !ending && send_answer(fd, kind_of(request));
+    th_lock_release(&lock);
+    return sent;
 }
 
 /* ---- peers ---- */
@@ -321,7 +326,7 @@ static bool take(void) {
 /* Looks at the workers if it is time for that; `*next` is when it is again. False: it is over. */
 static bool look(int64_t *next) {
     take_lock();
-    const bool goes_on = observed != NULL;
+    const bool goes_on = observed != NULL && !ending;
     *next = th_live_look(observed, th_os_now());
     th_lock_release(&lock);
     return goes_on;
@@ -390,13 +395,39 @@ static void in_child(void) {
     th_lock_init(&lock);
     observed = NULL;
     observed_count = 0;
+    ending = false;
     th_live_forget();
     th_store_relaxed(&xleaving, 0u); /* relaxed: there is no other thread */
     th_store_relaxed(&xwanted, 0u);  /* relaxed: likewise */
 }
 
+/* An answer that waits for its reader gives up, so that the lock is to be had soon. */
+static void take_turn(void) {
+    th_add_relaxed(&xleaving, 1u); /* relaxed: see await_room */
+    th_lock_acquire(&turn);
+    if (observed_count) {
+        th_os_wakeup_set(wakeup);
+    }
+}
+
+/*
+ * The process ends, and exit() flushes all streams, without their locks or behind one that waits
+ * for its reader. So the answer that is being written gives up or is done, and none begins after.
+ */
+static void at_exit(void) {
+    take_turn(); /* and it keeps its count in xleaving */
+    take_lock_first();
+    ending = true;
+    give_lock_back();
+    th_lock_release(&turn);
+}
+
 /* With `turn`: the socket and its thread. */
 static int open_all(void) {
+    static bool told; /* exit() */
+    if (!told) {
+        told = !th_os_printer_at_exit(at_exit);
+    }
     th_atfork_in_child(in_child);
     wakeup = th_os_wakeup_open();
     int code = wakeup < 0 ? wakeup : th_os_private_open(&listener);
@@ -435,15 +466,6 @@ static bool strike(thrum_sched *sched) {
     }
     give_lock_back();
     return found;
-}
-
-/* An answer that waits for its reader gives up, so that the lock is to be had soon. */
-static void take_turn(void) {
-    th_add_relaxed(&xleaving, 1u); /* relaxed: see await_room */
-    th_lock_acquire(&turn);
-    if (observed_count) {
-        th_os_wakeup_set(wakeup);
-    }
 }
 
 void th_observe_begin(thrum_sched *sched) {

@@ -177,5 +177,11 @@ typedef ptrdiff_t (*th_os_print_fn)(void *cookie, const char *bytes, size_t size
 FILE *th_os_printer_open(th_os_print_fn put, void *cookie);
 /* With the same `put` and `cookie`: 0, or -EIO: not all has gone there. */
 int th_os_printer_close(FILE *out, th_os_print_fn put, void *cookie);
+/*
+ * Has this called when the process ends by exit, before the streams are flushed: that would call
+ * `put`, or change what another thread prints with. Nothing on Windows, where such a stream is a
+ * file and exit takes the lock of each. 0 or -ENOMEM.
+ */
+int th_os_printer_at_exit(void (*call)(void));
 
 #endif

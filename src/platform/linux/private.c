@@ -26,3 +26,7 @@ int th_os_printer_close(FILE *out, th_os_print_fn put, void *cookie) {
     fclose(out);
     return whole ? 0 : -EIO;
 }
+
+int th_os_printer_at_exit(void (*call)(void)) {
+    return th_os_at_exit(call);
+}

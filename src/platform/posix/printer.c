@@ -17,3 +17,7 @@ FILE *th_os_printer_open(th_os_print_fn put, void *cookie) {
     th_os_errno_set(saved);
     return out;
 }
+
+int th_os_printer_at_exit(void (*call)(void)) {
+    return th_os_at_exit(call);
+}

@@ -103,6 +103,11 @@ int th_os_printer_close(FILE *out, th_os_print_fn put, void *cookie) {
     return whole ? 0 : -EIO;
 }
 
+int th_os_printer_at_exit(void (*call)(void)) {
+    (void)call;
+    return 0;
+}
+
 void th_os_probe_admit(int number) {
     (void)number;
 }
