@@ -40,8 +40,8 @@ typedef struct peer {
 
 static th_lock turn = TH_LOCK_INIT; /* taken for a whole begin or end; protects the next four */
 static unsigned observed_count;
-static th_os_private listener;
-static int wakeup;
+static th_os_private listener = {.fd = -1}; /* fd, like `wakeup`: -1 while it is closed */
+static int wakeup = -1;
 static th_os_thread thread;
 
 static th_lock lock = TH_LOCK_INIT; /* protects the list; held during an answer */
@@ -52,6 +52,7 @@ static bool ending; /* the process ends: no answer begins */
 static uint32_t xwanted;  /* 1: another thread waits for the lock, or has it */
 static uint32_t xleaving; /* how many want the lock for the list: an answer gives up waiting */
 
+static int coming = -1;    /* a connection that has no place yet; the thread's */
 static peer peers[PLACES]; /* the thread's, like `turns` */
 static uint64_t turns;     /* the last `turn` of a peer */
 
@@ -208,10 +209,11 @@ static bool reply(int fd, const char *request) {
 
 /* With the last one the looks at workers end. */
 static void drop(peer *p) {
-    const int fd = p->fd;
     bool any = false;
-    *p = (peer){.fd = -1}; /* before another thread gets the number: a fork's child closes these */
-    th_os_io_close(fd);
+    th_lock_acquire(&th_observed_lock);
+    th_os_io_close(p->fd);
+    *p = (peer){.fd = -1};
+    th_lock_release(&th_observed_lock);
     for (unsigned i = 0; i < PLACES; i++) {
         any = any || peers[i].fd >= 0;
     }
@@ -310,10 +312,16 @@ static peer *place(void) {
 
 /* False: the system has nothing left for a connection. */
 static bool take(void) {
+    th_lock_acquire(&th_observed_lock);
     const int fd = th_os_private_accept(&listener);
+    coming = fd;
+    th_lock_release(&th_observed_lock);
     if (fd >= 0) {
         peer *p = place();
+        th_lock_acquire(&th_observed_lock);
         *p = (peer){.fd = fd, .asked = th_os_private_asks(), .turn = ++turns};
+        coming = -1;
+        th_lock_release(&th_observed_lock);
         if (!p->asked) {
             admit(p);
         }
@@ -382,14 +390,21 @@ static void observe(void *arg) {
 
 /* In the child of a fork: it serves nobody, and the file belongs to the parent. */
 static void in_child(void) {
-    if (observed_count) {
+    if (listener.fd >= 0) {
         th_os_io_close(listener.fd);
+    }
+    if (wakeup >= 0) {
         th_os_wakeup_close(wakeup);
-        for (unsigned i = 0; i < PLACES; i++) {
-            if (peers[i].fd >= 0) {
-                drop(&peers[i]);
-            }
+    }
+    if (coming >= 0) {
+        th_os_io_close(coming);
+    }
+    listener.fd = wakeup = coming = -1;
+    for (unsigned i = 0; i < PLACES; i++) {
+        if (peers[i].fd >= 0) {
+            th_os_io_close(peers[i].fd);
         }
+        peers[i] = (peer){.fd = -1};
     }
     th_lock_init(&turn);
     th_lock_init(&lock);
@@ -422,26 +437,48 @@ static void at_exit(void) {
     th_lock_release(&turn);
 }
 
+/* The socket and the wake-up. */
+static int open_both(void) {
+    th_lock_acquire(&th_observed_lock);
+    wakeup = th_os_wakeup_open();
+    int code = wakeup < 0 ? wakeup : th_os_private_open(&listener);
+    if (code) {
+        listener.fd = -1;
+        if (wakeup >= 0) {
+            th_os_wakeup_close(wakeup);
+        }
+        wakeup = -1;
+    }
+    th_lock_release(&th_observed_lock);
+    return code;
+}
+
+static void close_both(void) {
+    th_lock_acquire(&th_observed_lock);
+    th_os_private_close(&listener);
+    th_os_wakeup_close(wakeup);
+    wakeup = -1;
+    th_lock_release(&th_observed_lock);
+}
+
 /* With `turn`: the socket and its thread. */
 static int open_all(void) {
     static bool told; /* exit() */
     if (!told) {
         told = !th_os_printer_at_exit(at_exit);
     }
-    th_atfork_in_child(in_child);
-    wakeup = th_os_wakeup_open();
-    int code = wakeup < 0 ? wakeup : th_os_private_open(&listener);
+    th_lock_acquire(&th_observed_lock);
     for (unsigned i = 0; i < PLACES; i++) {
         peers[i] = (peer){.fd = -1};
     }
+    th_lock_release(&th_observed_lock);
+    th_atfork_in_child(in_child); /* a fork sees no peers that have not been set */
+    int code = open_both();
     if (!code) {
         code = th_os_thread_start(&thread, "thrum/observe", observe, NULL);
         if (code) {
-            th_os_private_close(&listener);
+            close_both();
         }
-    }
-    if (code && wakeup >= 0) {
-        th_os_wakeup_close(wakeup);
     }
     return code;
 }
@@ -494,8 +531,7 @@ void th_observe_end(thrum_sched *sched) {
     if (found && --observed_count == 0) {
         th_os_wakeup_set(wakeup);
         th_os_thread_join(thread);
-        th_os_private_close(&listener);
-        th_os_wakeup_close(wakeup);
+        close_both();
     }
     th_sub_relaxed(&xleaving, 1u); /* relaxed: see await_room. No answer waits before the join */
     th_lock_release(&turn);

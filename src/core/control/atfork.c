@@ -4,11 +4,12 @@
  * The locks of the process are taken before a fork and given back after it, in both processes: else
  * the child might never get one that another thread of the parent held, and a scheduler of the
  * child's own would hang. They are held for a short time only, and in this order wherever one is
- * taken with another held: keys, cancel, external, caught. In the child all schedulers of the
- * parent are abandoned: they refuse what would wait for workers that are not there. The platform
- * has locks of its own, which come after these (platform/unix/thread.c).
+ * taken with another held: keys, cancel, external, caught, observed. In the child all schedulers of
+ * the parent are abandoned: they refuse what would wait for workers that are not there. The
+ * platform has locks of its own, which come after these (platform/unix/thread.c).
  */
 #include "core/control/atfork.h"
+#include "core/control/observed.h"
 
 #include "core/watch/dump_signal.h"
 #include "core/record/recorder.h"
@@ -25,6 +26,8 @@
 
 static void (*xin_child[HIGHER_MAX])(void); /* of higher floors, the rest NULL */
 static uint32_t xforks;
+
+th_lock th_observed_lock = TH_LOCK_INIT;
 
 void th_atfork_in_child(void (*fn)(void)) {
     for (unsigned i = 0; i < HIGHER_MAX; i++) {
@@ -48,6 +51,7 @@ static void before_fork(void) {
     th_lock_acquire(&th_cancel_lock);
     th_lock_acquire(&th_external_lock);
     th_lock_acquire(&th_caught_lock);
+    th_lock_acquire(&th_observed_lock);
 }
 
 static void release_others(void) {
@@ -57,6 +61,7 @@ static void release_others(void) {
 }
 
 static void in_parent(void) {
+    th_lock_release(&th_observed_lock);
     th_lock_release(&th_caught_lock);
     release_others();
 }
@@ -100,6 +105,7 @@ static void in_child(void) {
     for (unsigned i = 0; i < HIGHER_MAX && xin_child[i]; i++) {
         xin_child[i]();
     }
+    th_lock_release(&th_observed_lock);
     release_others();
 }
 

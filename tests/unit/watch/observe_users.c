@@ -105,3 +105,44 @@ TEST(a_folder_that_is_open_to_others_is_not_used) {
     CHECK_EQ(try_connect(), -ENOENT);
     remove_folder();
 }
+
+static atomic_bool over;
+
+static void *starts_and_stops(void *arg) {
+    (void)arg;
+    while (!over) {
+        rig r;
+        observed_begin(&r, "again");
+        rig_stop(&r);
+    }
+    return NULL;
+}
+
+TEST(a_fork_during_a_start_or_a_stop_takes_nothing_along) {
+    /* The child has no descriptor of ours, so no socket. */
+    pthread_t thread;
+    if (UNDER_TSAN) {
+        CHECK_SKIP("no forks beside threads there");
+    }
+    set_folder();
+    CHECK_EQ(pthread_create(&thread, NULL, starts_and_stops, NULL), 0);
+    for (int i = 0; i < 300; i++) {
+        int status = -1;
+        const pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            struct stat found;
+            for (int fd = 0; fd < 64; fd++) {
+                if (fstat(fd, &found) == 0 && S_ISSOCK(found.st_mode)) {
+                    _exit(9);
+                }
+            }
+            _exit(0);
+        }
+        CHECK_EQ(waitpid(child, &status, 0), child);
+        CHECK_EQ(status, 0);
+    }
+    over = true;
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    remove_folder();
+}
