@@ -93,7 +93,8 @@ th_file_watcher *th_file_watcher_hold(int fd) {
 }
 
 int64_t th_file_watch_readv(int fd, const th_os_part parts[], unsigned n) {
-    th_file_watcher *r = th_own_is_watcher(fd) ? (th_file_watcher *)th_own_find(fd) : NULL;
+    th_own *own = th_own_find(fd);
+    th_file_watcher *r = own && own->kind == TH_OWN_WATCHER ? (th_file_watcher *)own : NULL;
     size_t taken = 0;
     unsigned i = 0;
     while (i + 1 < n && !parts[i].size) {

@@ -63,17 +63,34 @@ th_own *th_own_take(int fd, bool watcher) {
     return own;
 }
 
+/* A copy, made with the lock: whoever closes the descriptor may free the record afterwards. */
+static bool look(int fd, th_own *out) {
+    if (!th_load_relaxed(&xcount)) { /* relaxed: as in th_own_hold */
+        return false;
+    }
+    AcquireSRWLockShared(&owns_lock);
+    const th_own *own = *place_of(fd);
+    while (own && own->fd != fd) {
+        own = own->next;
+    }
+    if (own) {
+        *out = *own;
+    }
+    ReleaseSRWLockShared(&owns_lock);
+    return own;
+}
+
 bool th_own_is_watcher(int fd) {
-    const th_own *own = th_own_find(fd);
-    return own && own->kind == TH_OWN_WATCHER;
+    th_own own;
+    return look(fd, &own) && own.kind == TH_OWN_WATCHER;
 }
 
 bool th_pipe_signal(int fd, bool *reads, SOCKET *signal) {
-    const th_own *own = th_own_find(fd);
-    if (!own || own->kind == TH_OWN_WATCHER) {
+    th_own own;
+    if (!look(fd, &own) || own.kind == TH_OWN_WATCHER) {
         return false;
     }
-    *reads = own->kind == TH_OWN_READS;
-    *signal = th_socket_of(own->signal[0]);
+    *reads = own.kind == TH_OWN_READS;
+    *signal = th_socket_of(own.signal[0]);
     return true;
 }
