@@ -1,6 +1,6 @@
 /*
- * visit.c: a bound thread that is a guest in a loop which is not ours (core/worker/POLLING.md, "In
- * a loop that is not ours"), beside another bound thread. Posts, events and the set that another
+ * visit.c: a bound thread that is a guest in a loop which is not ours (core/worker/POLLING.md,
+ * "Embedded loops"), beside another bound thread. Posts, events and the set that another
  * thread opens meet the guest while it is announced: in the other loop, on its way there, and when
  * it waits elsewhere after all. What is lost is a deadlock.
  */
