@@ -11,8 +11,8 @@
 #include "file/operation.h"
 
 /*
- * Has the transfer of an operation made by the ring of the calling worker, and waits; as
- * th_file_engine's `ask`. False: there is no ring here, or it is full, and nothing was begun.
+ * Has the transfer of an operation made by the ring of the calling worker, or by a thread if it is
+ * full, and waits; *code as of th_file_pool_ask. False: there is no ring here; nothing was begun.
  */
 bool th_ring_ask(th_operation *operation, thrum_time deadline, int *code);
 
