@@ -18,7 +18,7 @@
 #include "base/random.h"
 #include "harness.h"
 #include "queue/mcsp.h"
-#include "queue/role.h"
+#include "queue/combiner.h"
 
 #define NANOS 1000000
 #define MICROS 200000
@@ -220,7 +220,7 @@ static void base_micro(const bench_args *args, bench_sample *out) {
 
 typedef struct ready_bench {
     th_mcsp queue;
-    th_role role;
+    th_combiner combiner;
     th_chain rest; /* with the role, or under the mutex */
     pthread_mutex_t mutex;
     uint32_t xstart;
@@ -240,12 +240,12 @@ static bool take_ready(ready_bench *r, th_work **work) {
     *work = th_mcsp_take(&r->queue);
     if (*work)
         return true;
-    if (!th_role_take(&r->role)) {
+    if (!th_combiner_take(&r->combiner)) {
         sched_yield();
         return true;
     }
     bool some = th_mcsp_publish(&r->queue, &r->rest) || th_mcsp_size(&r->queue);
-    th_role_give(&r->role);
+    th_combiner_give(&r->combiner);
     return some;
 }
 

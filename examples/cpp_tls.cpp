@@ -1,5 +1,5 @@
 /*
- * cpp_tls.cpp: a server that sends back what comes, sealed, and a client that believes it, in one
+ * cpp_tls.cpp: a server that sends back what comes, encrypted, and a client that trusts it, in one
  * program:
  *
  *     cpp_tls CHAIN KEY CA HOST

@@ -1,6 +1,6 @@
 /*
- * echo.c: a server that sends back what comes: echo [ADDRESS] (tcp:127.0.0.1:7777; "handed:" when
- * systemd has opened the socket). It ends by SIGTERM or SIGINT: idle connections at once, the
+ * echo.c: a server that sends back what comes: echo [ADDRESS] (tcp:127.0.0.1:7777; "activation:"
+ * when systemd has opened the socket). It ends by SIGTERM or SIGINT: idle connections at once, the
  * others when they have been answered, or after five seconds.
  */
 #include <fcntl.h>

@@ -3,9 +3,9 @@
  *
  * A client library keeps one connection and locks it by a pthread mutex, as many do. The first task
  * that asks opens it: it resolves a name and reads the server's greeting, with the mutex locked,
- * and the others wait for the mutex. All workers are held up then. Spare workers stand in for them,
- * so that the server goes on, which is a task, too: it ticks a while before it sends its greeting.
- * Without spares this program would wait for ever.
+ * and the others wait for the mutex. All workers are held up then. Spare workers take over for
+ * them, so that the server goes on, which is a task, too: it ticks a while before it sends its
+ * greeting. Without spares this program would wait for ever.
  */
 #include <netdb.h>
 #include <pthread.h>
@@ -102,7 +102,7 @@ static int run(void *arg) {
     }
     thrum_metrics all = THRUM_METRICS_INIT;
     failed |= thrum_metrics_read(thrum_sched_current(), THRUM_ALL_WORKERS, &all);
-    return failed || all.standins == 0 ? 1 : 0;
+    return failed || all.spare_activations == 0 ? 1 : 0;
 }
 
 int main(void) {

@@ -1,5 +1,5 @@
 /*
- * tls_echo.c: sends back what comes, sealed; and asks such a server:
+ * tls_echo.c: sends back what comes, encrypted; and asks such a server:
  *
  *     tls_echo serve ADDRESS CHAIN KEY   until SIGTERM or SIGINT
  *     tls_echo ask ADDRESS HOST CA       each line of the input, and prints the answers
@@ -120,12 +120,12 @@ static int ask_all(thrum_tls *tls) {
 }
 
 static int ask(char **args) {
-    thrum_tls_options believed = THRUM_TLS_OPTIONS_INIT;
+    thrum_tls_options trusted = THRUM_TLS_OPTIONS_INIT;
     thrum_tls_config *config;
     thrum_tls *tls;
     thrum_io io;
-    believed.ca_file = args[2];
-    int err = thrum_tls_config_client(&config, &believed);
+    trusted.ca_file = args[2];
+    int err = thrum_tls_config_client(&config, &trusted);
     if (err) {
         return complain(args[2], err);
     }

@@ -121,7 +121,7 @@ bit iturn;
 #if !TIMER
 #define LATE false
 #else
-#define LATE ((waiting & sentinel & ~night) && waiting != ALL)
+#define LATE ((waiting & sentinel & ~long_sleep) && waiting != ALL)
 #endif
 #if PINNED
 byte inbox[WORKERS];
@@ -139,7 +139,7 @@ bit slot[WORKERS];
 byte moved[WORKERS]; /* a bit for each that picked since that worker looked (xtick, seen_ticks) */
 #endif
 #if TIMER
-byte night;    /* a bit for each sentinel that sleeps long, since all were parked */
+byte long_sleep;    /* a bit for each sentinel that sleeps long, since all were parked */
 #endif
 #if GOES
 byte deep;     /* a bit for each sentinel that sleeps long behind a barrier */
@@ -372,13 +372,13 @@ finish:
 #define AFTER_BUSY 2
 #define AFTER_PUSH 3
 
-/* A night ends at some deadline, which nobody relies on here. */
+/* A long sleep ends at some deadline, which nobody relies on here. */
 #if GOES
-#define MAY_END &&(!HAS(night, me) || fires) && (!HAS(deep, me) || waiting == ALL)
+#define MAY_END &&(!HAS(long_sleep, me) || fires) && (!HAS(deep, me) || waiting == ALL)
 #define EARLY inflight++
 #define PUSHED inflight--
 #else
-#define MAY_END &&(!HAS(night, me) || fires)
+#define MAY_END &&(!HAS(long_sleep, me) || fires)
 #define EARLY skip
 #define PUSHED skip
 #endif
@@ -802,16 +802,16 @@ end_asleep:
            HAS(sentinel, me) && !backoff && (due || fires) MAY_END ->
            waiting = waiting & ~BIT(me);
            if
-           :: due && !HAS(night, me) -> due = 0
+           :: due && !HAS(long_sleep, me) -> due = 0
            :: else -> fires--
            fi;
            asked = TIMED;
            if
-           :: HAS(night, me)
+           :: HAS(long_sleep, me)
            :: else -> goto pending
            fi
        };
-       atomic { xpark = xpark | WATCH; night = night & ~BIT(me); goto pending } /* end_night */
+       atomic { xpark = xpark | WATCH; long_sleep = long_sleep & ~BIT(me); goto pending } /* end_long_sleep */
 #endif
     fi;
 
@@ -823,7 +823,7 @@ timed_answer:
         :: else -> got = false; goto round
         fi
     };
-    /* begin_night */
+    /* begin_long_sleep */
 #if GOES
     atomic {
         if
@@ -836,7 +836,7 @@ timed_answer:
         if
         :: PARKED_COUNT(xpark) == WORKERS || BUG == 21 ->
            xpark = xpark & ~WATCH;
-           night = night | BIT(me);
+           long_sleep = long_sleep | BIT(me);
            goto sleep
         :: else
         fi
@@ -956,7 +956,7 @@ awake: /* th_park_unannounce */
         deep = deep & ~BIT(me);
 #endif
 #if TIMER
-        night = night & ~BIT(me);
+        long_sleep = long_sleep & ~BIT(me);
 #endif
         token = (xsleep[me] & TOKEN) != 0;
         xsleep[me] = xsleep[me] & ~(NOTIFIED | TOKEN)
@@ -1286,13 +1286,13 @@ wait:
 #endif
 #if TIMER
         if
-        :: (waiting & sentinel & ~night) && rounds < ROUNDS -> rounds++; due = 1; goto wait
+        :: (waiting & sentinel & ~long_sleep) && rounds < ROUNDS -> rounds++; due = 1; goto wait
         :: else
         fi;
         /* Promise 2: nothing is left, not even in a slot or a ring beside a long task. */
         assert(outstanding == 0);
         /* Promise 3: all sleep without limit. The sentinel, if there is one, is not in the stack. */
-        assert(waiting == ALL && sentinel == night && (!sentinel || LONG(xpark)));
+        assert(waiting == ALL && sentinel == long_sleep && (!sentinel || LONG(xpark)));
         assert((in_stack | sentinel) == ALL);
         n = TOP(xpark);
         do

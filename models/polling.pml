@@ -1,7 +1,7 @@
 /*
  * polling.pml: going to sleep in a set of descriptors, against events, wakes, and threads that open
  * the set or add the first descriptor to it: park.c, poll.c, wake.c, sentinel.c; bound_sleep.c,
- * bound_wake.c and visit.c for schedulers without workers. models/README.md ties each part to its C
+ * bound_wake.c and embedded.c for schedulers without workers. models/README.md ties each part to its C
  * function and says what is left out.
  *
  * A step is `atomic`: one access to shared memory or one call of the system, and what its thread
@@ -13,8 +13,8 @@
 #ifndef THREADS
 #define THREADS 0
 #endif
-#ifndef GUEST /* 1: the first bound thread is a guest in a loop that is not ours */
-#define GUEST 0
+#ifndef EMBEDDED /* 1: the first bound thread is embedded in a loop that is not ours */
+#define EMBEDDED 0
 #endif
 #ifndef OPENS /* descriptors that external threads add, each one */
 #define OPENS 0
@@ -58,8 +58,8 @@ byte xsleep[SLEEPERS];
 /* The park word. */
 byte parked;
 byte sentinel; /* its number + 1, or 0 */
-bool night;    /* it sleeps long, since all were parked */
-bool in_time;  /* somebody relies on it all the same: it comes at the end of its night */
+bool long_sleep;    /* it sleeps long, since all were parked */
+bool in_time;  /* somebody relies on it all the same: it comes at the end of its long sleep */
 byte searchers;
 byte listed; /* a bit for each worker with an entry in the stack, which may be stale */
 
@@ -133,7 +133,7 @@ inline wake_one() {
            fi;
            if
            :: listed -> listed = listed & ~BIT(target)
-           :: else -> night = false; in_time = false
+           :: else -> long_sleep = false; in_time = false
            fi;
            searchers++
        };
@@ -156,17 +156,17 @@ inline wake_one() {
 inline watch() {
     atomic {
         if
-        :: night -> again = true
-        :: night -> in_time = true /* comes_by_then */
-        :: !night -> again = listed && !searchers && !sentinel
+        :: long_sleep -> again = true
+        :: long_sleep -> in_time = true /* comes_by_then */
+        :: !long_sleep -> again = listed && !searchers && !sentinel
         fi
     };
 #if WORKERS > 1
     atomic {
         if
-        :: again && night ->
+        :: again && long_sleep ->
             target = sentinel - 1;
-            night = false;
+            long_sleep = false;
             in_time = false;
             searchers++;
             lone = true
@@ -435,11 +435,11 @@ announce: /* th_park, th_park_announce */
         if
         :: parked + 1 < WORKERS && (sentinel == me + 1 || !sentinel) ->
             sentinel = me + 1;
-            night = false;
+            long_sleep = false;
             in_time = false
         :: else ->
             if
-            :: sentinel == me + 1 -> sentinel = 0; night = false; in_time = false
+            :: sentinel == me + 1 -> sentinel = 0; long_sleep = false; in_time = false
             :: else
             fi;
             listed = listed | BIT(me)
@@ -511,12 +511,12 @@ round:
         :: else -> fires--
         fi;
     };
-    atomic { night = false; in_time = false }; /* end_night, begin_night of one that slept long */
-    atomic { /* begin_night */
+    atomic { long_sleep = false; in_time = false }; /* end_long_sleep, begin_long_sleep of one that slept long */
+    atomic { /* begin_long_sleep */
         if
-        :: parked == WORKERS -> night = true; goto sleep
+        :: parked == WORKERS -> long_sleep = true; goto sleep
 #if BUG == 16 /* it sleeps long although somebody has gone on */
-        :: parked != WORKERS -> night = true; goto sleep
+        :: parked != WORKERS -> long_sleep = true; goto sleep
 #endif
         :: else
         fi
@@ -602,7 +602,7 @@ found: /* th_found */
         if
         :: sentinel == me + 1 ->
             sentinel = 0;
-            night = false;
+            long_sleep = false;
             in_time = false;
             last = !searching && !searchers && listed
         :: else
@@ -670,9 +670,9 @@ proctype thread(byte me) {
     bool polls, nested; /* it has a set of its own; the shared one is in it */
     bool was_open, woken, go_on, passing;
 
-#if GUEST
+#if EMBEDDED
     if
-    :: atomic { me == 0 -> polls = true; passing = true; goto unannounce } /* th_poll_visit */
+    :: atomic { me == 0 -> polls = true; passing = true; goto unannounce } /* th_poll_embed */
     :: else
     fi;
 #endif
@@ -705,7 +705,7 @@ find: /* th_bound_find, with th_poll_loose, if the last look was long ago */
         was_open = false;
         if
         :: go_on -> go_on = false; goto unannounce
-#if GUEST
+#if EMBEDDED
         :: !go_on && passing -> passing = false; goto end_foreign
 #endif
         :: else
@@ -765,7 +765,7 @@ runs:
     run_something();
     atomic { outstanding--; goto find };
 
-#if GUEST
+#if EMBEDDED
 end_foreign: /* the other loop waits for the set, or its root waits elsewhere */
     if
     :: atomic { IS_READY -> take_own(); passing = true; goto unannounce } /* th_bound_pass */
@@ -849,7 +849,7 @@ init {
         :: held == ALL && !let_go -> let_go = held
         :: held != ALL && edge -> /* somebody is free: the sentinel comes, if the owner runs */
 #if WORKERS
-            assert(HAS(held, 0) && sentinel && (!night || in_time) && !rang);
+            assert(HAS(held, 0) && sentinel && (!long_sleep || in_time) && !rang);
             assert(!HAS(held, sentinel - 1));
             rung = true
 #else

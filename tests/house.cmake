@@ -191,8 +191,8 @@ endif()
 # Spares stand in under a debugger, under valgrind, and under a quota.
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND NOT THRUM_SANITIZE)
   foreach(where gdb valgrind quota)
-    house_test(standin_${where} ${CMAKE_CURRENT_SOURCE_DIR}/debug/standin.sh ${where}
-      $<TARGET_FILE:unit_standin>)
-    set_tests_properties(house/standin_${where} PROPERTIES SKIP_RETURN_CODE 77)
+    house_test(spares_${where} ${CMAKE_CURRENT_SOURCE_DIR}/debug/spares.sh ${where}
+      $<TARGET_FILE:unit_spares>)
+    set_tests_properties(house/spares_${where} PROPERTIES SKIP_RETURN_CODE 77)
   endforeach()
 endif()

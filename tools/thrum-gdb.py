@@ -849,7 +849,7 @@ def of_treap(treap):
         if not int(timer) or int(timer) == anchor:
             continue
         if int(timer) in seen:
-            raise Damaged("its timers lead in a circle: damaged after %d" % len(seen))
+            raise Damaged("its timers lead in a cycle: damaged after %d" % len(seen))
         seen.add(int(timer))
         yield timer
         todo += [timer["left"], timer["right"]]
@@ -1166,8 +1166,8 @@ class Workers(Command):
 
     def does(self, worker, threads, root, spare):
         current = worker["current"]
-        if spare and not worker["stint"]["takes_part"]:
-            word = "sits on the bench"
+        if spare and not worker["stint"]["active"]:
+            word = "is idle"
         elif int(worker["xsleep"]) & SLEEP_PARKED:
             word = "sleeps"
         elif int(current) not in (0, int(worker["home"].address)) and not int(current["sched"]):

@@ -16,7 +16,7 @@
 enum { STDOUT = 1, LINES = 256, WRITE_SIZE = 8192 };
 
 #define LOOK_NS THRUM_MS(500)
-#define FULL_NS THRUM_MS(100) /* to wait for room; once that was in vain, nobody waits */
+#define FULL_NS THRUM_MS(100) /* to wait for room; once that was for nothing, nobody waits */
 
 struct line {
     unsigned length;

@@ -96,7 +96,7 @@ static int read_excerpt(void *arg) {
     return beneath_read(it->file, it->to, it->size, it->offset);
 }
 
-/* Sends a file through memory: where bytes have to be sealed, or the system sends no files. */
+/* Sends a file through memory: where bytes have to be encrypted, or the system sends no files. */
 static void send_copied(struct output *out, int file, uint64_t offset, uint64_t size) {
     char *memory = malloc(OUTPUT_PIECE);
     out->error = memory != NULL ? out->error : -ENOMEM;

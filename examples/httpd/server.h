@@ -21,7 +21,7 @@ struct server {
     int root;                 /* the directory with the files; -1: none */
     unsigned connections_max; /* at a time: fewer than asked for where descriptors are few */
     thrum_event ending;       /* the server has been told to end */
-    struct secret *secret;    /* NULL: connections are not sealed */
+    struct secret *secret;    /* NULL: connections are not encrypted */
     struct log *log;          /* NULL: none */
     bool is_stuck;            /* the log's writer cannot be ended; at the end */
     struct stats *stats;

@@ -27,7 +27,7 @@ static inline int errno_of(DWORD error) {
     case ERROR_NOT_ENOUGH_MEMORY:
     case ERROR_OUTOFMEMORY:
         return ENOMEM;
-    case ERROR_CANT_RESOLVE_FILENAME: /* links that lead in a circle */
+    case ERROR_CANT_RESOLVE_FILENAME: /* links that lead in a cycle */
         return ELOOP;
     case ERROR_BROKEN_PIPE:
     case ERROR_NO_DATA:

@@ -35,7 +35,7 @@ THRUM_API THRUM_NODISCARD int thrum_chan_create(thrum_chan **out, size_t elem_si
 
 /*
  * Frees a channel and what lies in it. Any thread may call it once every other call on the channel
- * has returned, or needs it no more because an element was handed over. It never suspends. It
+ * has returned, or no longer needs it because an element was handed over. It never suspends. It
  * returns 0, also for NULL, or -EBUSY with the channel unchanged while a caller waits at it.
  */
 THRUM_API int thrum_chan_destroy(thrum_chan *chan);

@@ -71,7 +71,7 @@ typedef struct thrum_config {
                          THRUM_WORKERS_AUTO. 0, by the program only: none; bound threads run tasks
                          when they wait (thrum_sched_bind) */
 
-    /* Spare workers stand in for those that one task holds up, by blocking their thread (a system
+    /* Spare workers take over for those that one task holds up, by blocking their thread (a system
      * call, a mutex of the system's), or by computing. */
     unsigned workers_spare;   /* THRUM_WORKERS_SPARE, 0 to 1024: the most of them; default
                                  THRUM_SPARE_AUTO: as many as workers, but none for one worker.
@@ -79,7 +79,7 @@ typedef struct thrum_config {
                                  for. None with pin_all, and none without workers */
     unsigned stall_rescue_ms; /* THRUM_STALL_RESCUE_MS, 0 to 1000000: how many milliseconds one task
                                  may run while others wait and no worker is free, until a spare
-                                 stands in (looked at every half of it); default 10; 0: never */
+                                 takes over (looked at every half of it); default 10; 0: never */
 
     thrum_policy policy; /* THRUM_POLICY: sharded, fifo, global */
     size_t stack_size;   /* THRUM_STACK_SIZE: bytes a fiber may use unless its attr says otherwise;
@@ -135,13 +135,13 @@ typedef struct thrum_config {
      * little, and if no thread is waited for (below).
      *
      * It is a deadlock, too, when tasks and bound threads of one scheduler, and other threads that
-     * have called it, wait for each other in a circle, whatever else goes on: each without a
+     * have called it, wait for each other in a cycle, whatever else goes on: each without a
      * deadline for a mutex, a rwlock that is held for writing, a once, the end of a task, or the
-     * children of a scope. The same thread looks for that, and reports each circle once, also where
+     * children of a scope. The same thread looks for that, and reports each cycle once, also where
      * nothing else goes on and the other kind is reported besides, as a chain
      * with the calls of each task and bound thread; up to 64 in a scheduler's life. It is never
      * told falsely; where a join is among the waits the report says that a cancel would end it.
-     * Where the system refuses the thread no circle is found, and the other kind is reported at
+     * Where the system refuses the thread no cycle is found, and the other kind is reported at
      * once, by the thread that goes to sleep last. Where it refuses the barrier that holds fibers,
      * neither is found. A stop waits for a report that is being printed; what stderr has not taken
      * by the stop's deadline is left out.
@@ -170,7 +170,7 @@ typedef struct thrum_config {
      * join, detach or use thrum's primitives. Where the system has fewer threads than asked for, a
      * start ends those that it has begun and begins anew with fewer: worker_start and worker_stop
      * are called, in pairs, for the first ones as well. Of a spare worker worker_start is called
-     * when it first stands in, if it ever does, and worker_stop at the scheduler's end.
+     * when it first takes over, if it ever does, and worker_stop at the scheduler's end.
      */
     void *hook_ctx;                              /* the hooks' first argument */
     void (*worker_start)(void *ctx, int worker); /* on the worker's thread, before its first task */

@@ -20,12 +20,12 @@ THRUM_BEGIN_DECLS
  * follow likewise, and then what other threads wait for in calls of thrum's, if they have used the
  * scheduler. As THRUM_PROMETHEUS it prints how many fibers wait for each kind.
  *
- * Those that wait for each other in a circle are told before all workers as text, before all
+ * Those that wait for each other in a cycle are told before all workers as text, before all
  * fibers as JSON (thrum/config.h, `on_deadlock`, says what counts): as text "deadlock: 2 wait for
- * each other in a circle", and a line for each, up to 32; as JSON in the array `deadlock`, with
+ * each other in a cycle", and a line for each, up to 32; as JSON in the array `deadlock`, with
  * their `count`, `cancel_ends_it`, and the `members` in order, up to 32, without those whose wait
  * has ended meanwhile: each waits for the next, the last for the first; a thread that is not
- * bound has its number as `external`. A dump finds up to 16 circles.
+ * bound has its number as `external`. A dump finds up to 16 cycles.
  *
  * As text more than 100 fibers are told in groups of those that do the same in the same calls (at
  * least, in all that would be told of each), the largest first: "1000 fibers wait for semaphore
@@ -50,8 +50,8 @@ THRUM_BEGIN_DECLS
  * at most 10,000: "task 0x7f... (function) is posted when fd 7 is readable, tcp ...".
  *
  * Of a worker that one task holds up the text says so, for how long, whether its thread is blocked
- * or computes, and which spare worker stands in, as far as spares have looked: they do while no
- * worker is free, or none was a moment ago, or a spare stands in.
+ * or computes, and which spare worker takes over, as far as spares have looked: they do while no
+ * worker is free, or none was a moment ago, or a spare takes over.
  *
  * For a fiber that runs it names the function of its task, "runs on worker 1 (function)"; as JSON
  * `function`. Nodes of graphs have none.

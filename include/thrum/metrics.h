@@ -18,7 +18,7 @@ THRUM_BEGIN_DECLS
 typedef struct thrum_metrics {
     size_t size;      /* sizeof(thrum_metrics); set by the init */
     unsigned workers; /* the number of workers that the figures are of: without spares that have
-                         never stood in */
+                         never took over */
 
     /* Work that was run, by where it came from. The sum of the five is all that was run. */
     uint64_t runs_lifo;   /* the LIFO slot */
@@ -61,9 +61,9 @@ typedef struct thrum_metrics {
     uint64_t futex_wakes;      /* system calls: wakes sent by workers; the sum of all workers
                                   includes those sent by external threads */
 
-    uint64_t stalls;   /* times a worker was found held up by one task (config: stall_rescue_ms;
+    uint64_t stalls; /* times a worker was found held up by one task (config: stall_rescue_ms;
                           none of one worker; printed with the worker `external`) */
-    uint64_t standins; /* times a spare worker began to stand in */
+    uint64_t spare_activations; /* times a spare worker began to take over */
 
     /* Descriptors. What plain threads read, write and wait for belongs to no scheduler, and is not
      * counted. */

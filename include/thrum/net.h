@@ -10,8 +10,8 @@
  *     unix:@name          the same by a name that is no file and needs none to be removed
  *     unixgram:/path      datagrams on this machine, which arrive, and in order
  *     seqpacket:/path     a connection of messages on this machine
- *     handed:name         to listen: a socket that this program was started with (LISTEN_FDS); see
- *                         thrum_listen. "handed:" alone: the first of them
+ *     activation:name     to listen: a socket that this program was started with (LISTEN_FDS); see
+ *                         thrum_listen. "activation:" alone: the first of them
  *
  * A port is a number; 0 when listening: the system chooses one (thrum_io_local tells which). Names
  * of hosts are looked up by the system, on threads of the library's own; numbers never are.
@@ -70,7 +70,7 @@ typedef struct thrum_listen_options {
  * the file of a UNIX socket behind. It suspends only to look a name up, whose first address that
  * can be had is taken.
  *
- * "handed:" takes over a socket that a service manager has opened: systemd for a unit with a
+ * "activation:" takes over a socket that a service manager has opened: systemd for a unit with a
  * .socket, or another one that sets LISTEN_FDS, LISTEN_PID and LISTEN_FDNAMES (there the names are:
  * FileDescriptorName= of systemd). Each call gives the first that was not given before: of this
  * name or, without one, of all, whatever kind it is, so a program that is handed several kinds, as
@@ -79,9 +79,9 @@ typedef struct thrum_listen_options {
  * the socket open at the manager's, with the connections that wait there.
  *
  * Errors, with nothing made: -EINVAL for an address or options that make no sense, -ENAMETOOLONG,
- * those of thrum_resolve; of "handed:" -ENOENT when the process was handed no socket, or no more of
- * the name, -EBADMSG when the environment makes no sense, -EBADF, -ENOTSOCK or -EOPNOTSUPP when it
- * names what is none that listens or takes datagrams; and the system's: -EADDRINUSE,
+ * those of thrum_resolve; of "activation:" -ENOENT when the process was handed no socket, or no
+ * more of the name, -EBADMSG when the environment makes no sense, -EBADF, -ENOTSOCK or -EOPNOTSUPP
+ * when it names what is none that listens or takes datagrams; and the system's: -EADDRINUSE,
  * -EADDRNOTAVAIL, -EACCES, -EAFNOSUPPORT, -EMFILE, -ENFILE, -ENOMEM, -ENOENT for a directory that
  * is not there, ...
  */
@@ -90,10 +90,11 @@ THRUM_API THRUM_NODISCARD int thrum_listen(thrum_io *out, const char *address,
 
 /*
  * Takes a connection, waiting until there is one. Callers are served in their order. On a listener
- * that was not made by the library (thrum_io_adopt, "handed:") O_NONBLOCK is set, until it is given
- * back or closed. It may suspend. A connection that ended before it was taken is none. Errors:
- * -ETIMEDOUT, -ECANCELED; -EINVAL, -EOPNOTSUPP or -ENOTSOCK for what does not listen; -EMFILE or
- * -ENFILE, with the connection still there; -ENOMEM or -ENOBUFS, with which it may be lost.
+ * that was not made by the library (thrum_io_adopt, "activation:") O_NONBLOCK is set, until it is
+ * given back or closed. It may suspend. A connection that ended before it was taken is none.
+ * Errors: -ETIMEDOUT, -ECANCELED; -EINVAL, -EOPNOTSUPP or -ENOTSOCK for what does not listen;
+ * -EMFILE or -ENFILE, with the connection still there; -ENOMEM or -ENOBUFS, with which it may be
+ * lost.
  */
 THRUM_API THRUM_NODISCARD int thrum_accept(thrum_io listener, thrum_io *out);
 THRUM_API THRUM_NODISCARD int thrum_accept_until(thrum_io listener, thrum_io *out,

@@ -138,7 +138,7 @@ THRUM_API thrum_sched *thrum_sched_current(void);
 
 /*
  * Returns the bound of the numbers that thrum_worker_id tells for the scheduler's workers: spare
- * workers, which stand in for those that one task holds up, are among them. An array with so many
+ * workers, which take over for those that one task holds up, are among them. An array with so many
  * places has one for each. Any thread may call it while the scheduler lives. It never suspends and
  * cannot fail.
  */

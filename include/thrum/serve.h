@@ -58,14 +58,14 @@ typedef struct thrum_serve_options {
  * meanwhile. It pauses before: otherwise it would do nothing else while the lack lasts.
  *
  * It serves until the listener is closed, `stop` or one of the signals comes, the caller is
- * cancelled, or accepting fails. Then it *drains*: it accepts no more, connections that wait in
- * thrum_serve_read or thrum_serve_idle are told, and the others go on. After `options->drain` those
- * that are left are cancelled. It returns when all have ended. The listener stays the caller's.
- * `options` may be NULL and is not kept. The signals are caught (thrum/signal.h) until it drains:
- * from then on they do what they did before, so that a second one may end what hangs. But after one
- * of them has come, the next ones are let pass for a second: timeout(1) sends two at once, and the
- * second would end the program in the middle of its answers. (What was there before, if not a
- * handler of the program's, is then done by a handler of the library's, which stays.) When
+ * cancelled, or accepting fails. Then it *drains*: it accepts nothing more, connections that wait
+ * in thrum_serve_read or thrum_serve_idle are told, and the others go on. After `options->drain`
+ * those that are left are cancelled. It returns when all have ended. The listener stays the
+ * caller's. `options` may be NULL and is not kept. The signals are caught (thrum/signal.h) until it
+ * drains: from then on they do what they did before, so that a second one may end what hangs. But
+ * after one of them has come, the next ones are let pass for a second: timeout(1) sends two at
+ * once, and the second would end the program in the middle of its answers. (What was there before,
+ * if not a handler of the program's, is then done by a handler of the library's, which stays.) When
  * `started` is called they are caught already: there is the place to say that the server is ready.
  *
  * A task and a bound thread may call it. It may suspend. It returns 0 when all connections have

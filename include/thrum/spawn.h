@@ -16,7 +16,7 @@ THRUM_BEGIN_DECLS
 /*
  * The task never leaves its worker: the one that is named, else that of the caller, else, if the
  * caller is external, the one that runs it first. If another task holds that worker up it waits: no
- * spare worker stands in for it.
+ * spare worker takes over for it.
  */
 #define THRUM_PINNED 1u
 /*

@@ -88,8 +88,8 @@ THRUM_API THRUM_NODISCARD int thrum_stream_open(thrum_stream *stream, thrum_io i
                                                 const thrum_stream_options *options);
 
 /*
- * What a stream may lie over in place of a descriptor: bytes that are packed, sealed or counted on
- * their way. `read` does as thrum_read_until, `write` as thrum_writev_until (there are 1 or 2
+ * What a stream may lie over in place of a descriptor: bytes that are packed, encrypted or counted
+ * on their way. `read` does as thrum_read_until, `write` as thrum_writev_until (there are 1 or 2
  * pieces, none of them empty), and both return codes as those do. One call of each is made at a
  * time. `close` is the last call, with the deadline of the stream's close, and returns 0 or a code;
  * NULL: there is nothing to be closed.

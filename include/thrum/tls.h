@@ -1,5 +1,5 @@
 /*
- * thrum/tls.h: TLS over a thrum_io: sealed bytes, and who the other side is. It is no part of
+ * thrum/tls.h: TLS over a thrum_io: encrypted bytes, and who the other side is. It is no part of
  * <thrum.h>, and a library of its own, libthrum-tls, which needs OpenSSL 3 (pkg-config: thrum-tls;
  * CMake: find_package(thrum COMPONENTS tls), thrum::tls).
  *
@@ -25,7 +25,7 @@
  * **The end.** 0 from a read says that the other side has ended what it had to say, by its
  * close_notify. -ECONNRESET says that the bytes ended without that: what has come may be cut off,
  * by whomever. -EPROTO: what came is no TLS, was changed on its way, or is an alert of the other
- * side's; -EACCES: its certificate is not to be believed, or is missing. thrum_tls_error has words
+ * side's; -EACCES: its certificate is not trusted, or is missing. thrum_tls_error has words
  * for them. After -EPROTO and -EACCES all reads and writes return the code.
  *
  * Deadlines are absolute; the short forms wait for ever. Waits end as those of thrum/io.h do:
@@ -42,7 +42,7 @@
 
 THRUM_BEGIN_DECLS
 
-typedef struct thrum_tls_config thrum_tls_config; /* certificates, and whom to believe */
+typedef struct thrum_tls_config thrum_tls_config; /* certificates, and whom to trust */
 typedef struct thrum_tls thrum_tls;               /* a connection */
 
 /* The least version that is spoken. */
@@ -50,8 +50,8 @@ typedef struct thrum_tls thrum_tls;               /* a connection */
 #define THRUM_TLS_1_3 0x0304u
 
 /* What is asked of the other side's certificate. */
-#define THRUM_TLS_PEER_DEFAULT 0u /* a client believes only known servers, a server asks nobody */
-#define THRUM_TLS_PEER_NONE 1u    /* anybody is believed: a client talks to whoever answers */
+#define THRUM_TLS_PEER_DEFAULT 0u /* a client trusts only known servers, a server asks nobody */
+#define THRUM_TLS_PEER_NONE 1u    /* anybody is trusted: a client talks to whoever answers */
 #define THRUM_TLS_PEER_OPTIONAL                                                                    \
     2u /* a server's clients may show one; one that is shown is checked */
 #define THRUM_TLS_PEER_REQUIRED 3u /* they must */
@@ -61,7 +61,7 @@ typedef struct thrum_tls_options {
     size_t size;            /* sizeof(thrum_tls_options); set by the init */
     const char *chain_file; /* PEM: the own certificate, and behind it those that vouch for it */
     const char *key_file;   /* PEM: its private key, without a password */
-    const char *ca_file;    /* PEM: whom to believe; NULL: clients believe the system's */
+    const char *ca_file;    /* PEM: whom to trust; NULL: clients trust the system's */
     thrum_iovec chain;      /* the same in memory, each in place of the file */
     thrum_iovec key;
     thrum_iovec ca;
@@ -88,7 +88,7 @@ THRUM_API void thrum_tls_options_init(thrum_tls_options *options);
  * them (NULL: the defaults). Nothing of the options is kept. Any thread may call them. They never
  * suspend, and read the files, which may block the thread on a disk. They return 0, with *out the
  * caller's; or with *out NULL -EINVAL for options that make no sense (a server that asks for
- * certificates has to be told whom to believe), the system's code for a file (-ENOENT, -EACCES,
+ * certificates has to be told whom to trust), the system's code for a file (-ENOENT, -EACCES,
  * ...), -EBADMSG for one that is not what it should be, or a key of another certificate, -ENOMEM.
  */
 THRUM_API THRUM_NODISCARD int thrum_tls_config_server(thrum_tls_config **out,
@@ -157,7 +157,7 @@ THRUM_API bool thrum_tls_is_readable(thrum_tls *tls);
  * less when an error, the deadline or a cancel cut it short, and if nothing was written the code:
  * -EPIPE after thrum_tls_shutdown.
  *
- * What has been sealed cannot be taken back. After a write that was cut short up to 64 KiB more
+ * What has been encrypted cannot be taken back. After a write that was cut short up to 64 KiB more
  * than it said may be on their way. So the rest must follow, from where the count says: a write
  * that begins with the same bytes goes on with them. Whatever else is written then comes behind
  * them.

@@ -19,7 +19,7 @@ THRUM_BEGIN_DECLS
 /*
  * Turns tracing on; what was noted before is forgotten. At least the latest `events_per_worker`
  * events of each worker and of each bound thread are kept (0: 32767), 72 bytes each: that memory is
- * taken here, when a thread is bound, and when a spare worker stands in for the first time, from
+ * taken here, when a thread is bound, and when a spare worker takes over for the first time, from
  * the scheduler's `alloc`, and kept until the scheduler ends. Workers allocate nothing else for it.
  * A stretch of a task is one event, and so are a sleep, a wake and a theft. A thread for which
  * there is no memory then is not traced, but counted ("untraced").
@@ -51,7 +51,7 @@ THRUM_API int thrum_trace_stop(thrum_sched *sched);
  *     `fd` of a descriptor). Slices "parked" are sleeps, "backs off" short ones of a thief.
  *   - Arrows from where a task gave its worker up to where it went on.
  *   - Instants: "steal", "rescue", "wake" (`worker`: the one stolen from, or woken); of spare
- *     workers "stand in" (`worker`: the one that is held up) and "sit down". "stall" (`ms`: the
+ *     workers "take over" (`worker`: the one that is held up) and "retire". "stall" (`ms`: the
  *     length of the whole stretch) where a task had run for `stall_ms`, or where that is 0,
  *     `stall_rescue_ms`, without giving its worker up. "poll" (`events`): the
  *     system was asked which descriptors are ready, and told of so many. Of category "outside",

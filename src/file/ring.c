@@ -321,7 +321,7 @@ static ring *own(th_worker *worker) {
         give_back(r);
     }
     if (!may_come(code)) {
-        th_store_relaxed(&rings->refused, 1u); /* relaxed: a hint, which saves calls in vain */
+        th_store_relaxed(&rings->refused, 1u); /* relaxed: a hint, which saves spurious calls */
     }
     return NULL;
 }

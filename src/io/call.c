@@ -85,7 +85,7 @@ int th_inside_try(th_inside *inside, thrum_io io, unsigned direction) {
 }
 
 /*
- * A plain thread whose last wait was in vain asks the system again only after a moment: an error
+ * A plain thread whose last wait found nothing asks the system again only after a moment: an error
  * that stays makes the descriptor ready for good. Fibers wait for a new event.
  */
 static void stand_back(const th_inside *inside) {
@@ -99,7 +99,7 @@ int th_inside_await_slow(th_inside *inside) {
     th_record *record = inside->record;
     th_fiber *fiber = th_fiber_self();
     int code = fiber ? th_record_join(record, inside->turn, fiber->sched) : 0;
-    if (!fiber && inside->vain) {
+    if (!fiber && inside->spurious) {
         stand_back(inside);
     }
     if (!code) {

@@ -15,7 +15,7 @@ typedef struct th_inside {
     thrum_time deadline; /* of all that the caller waits for */
     bool ready;          /* the call is worth a try */
     bool told;           /* a wait has just said so */
-    bool vain;           /* and the try has found nothing all the same */
+    bool spurious;       /* and the try has found nothing all the same */
 } th_inside;
 
 /*
@@ -36,7 +36,7 @@ static inline int th_inside_await(th_inside *inside) {
 /* The try found the system not ready (-EAGAIN). */
 static inline void th_inside_again(th_inside *inside) {
     inside->ready = false;
-    inside->vain = inside->told;
+    inside->spurious = inside->told;
 }
 
 /* A try to read at least a byte: what the system says; *left is for th_inside_leave. */

@@ -22,7 +22,7 @@
 
 #define MEMORY TH_LIMIT(65536u, 4u) /* bytes that are looked at, or in hands, at a time */
 #define MOVED_MAX (1u << 20)        /* bytes that the system moves in one call */
-#define VAIN_NS THRUM_MS(1)         /* how long descriptors rest that are ready for nothing */
+#define REST_NS THRUM_MS(1)         /* how long descriptors rest that are ready for nothing */
 
 typedef enum manner { SPLICE, PEEK, HANDS } manner;
 
@@ -32,13 +32,13 @@ typedef struct copying {
     uint64_t limit;
     thrum_time deadline;
     manner manner;
-    bool socket;    /* `from` is one */
-    uint64_t done;  /* bytes that were written */
-    char *memory;   /* PEEK, HANDS */
-    size_t first;   /* HANDS: where the bytes begin that were read and not written */
-    size_t held;    /* and how many there are */
-    unsigned wants; /* what the last step was not ready for: directions, as bits */
-    unsigned vain;  /* steps in a row that did nothing */
+    bool socket;         /* `from` is one */
+    uint64_t done;       /* bytes that were written */
+    char *memory;        /* PEEK, HANDS */
+    size_t first;        /* HANDS: where the bytes begin that were read and not written */
+    size_t held;         /* and how many there are */
+    unsigned wants;      /* what the last step was not ready for: directions, as bits */
+    unsigned idle_steps; /* steps in a row that did nothing */
 } copying;
 
 static uint64_t left_of(const copying *c, uint64_t most) {
@@ -234,13 +234,13 @@ static int wait_for(const copying *c, unsigned wanted) {
 }
 
 static int rest(const copying *c) {
-    thrum_time until = thrum_after(VAIN_NS);
+    thrum_time until = thrum_after(REST_NS);
     return thrum_sleep_until(until < c->deadline ? until : c->deadline);
 }
 
 static int wait_wanted(copying *c) {
     int code = 0;
-    if (c->vain++ > 1) {
+    if (c->idle_steps++ > 1) {
         code = rest(c); /* an error that stays, and is told already, makes them ready for good */
     }
     if (!code && (c->wants & THRUM_IO_READ)) {
@@ -269,7 +269,7 @@ static int64_t copy(copying *c) {
     while (c->done < c->limit) {
         int64_t n = !c->held && is_cancelled() ? -ECANCELED : step(c);
         if (n > 0) {
-            c->vain = 0;
+            c->idle_steps = 0;
         } else if (n == -EAGAIN) {
             n = wait_wanted(c);
             n = n ? n : 1;

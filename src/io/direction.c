@@ -56,7 +56,7 @@ static void note(th_waiter *waiter, const th_direction *direction, uint32_t own)
 
 /* ---- holding ---- */
 
-/* Takes a caller off the queue; false: it stands there no more. */
+/* Takes a caller off the queue; false: it no longer stands there. */
 static bool leave_queue(void *object, th_waiter *waiter) {
     th_direction *direction = object;
     uint32_t word = th_word32_lock_list(&direction->xword);
@@ -129,7 +129,7 @@ void th_direction_leave_slow(th_direction *direction, th_leftover left) {
 
 /* ---- waiting for the system ---- */
 
-/* Takes the holder off its place; false: it stands there no more. */
+/* Takes the holder off its place; false: it no longer stands there. */
 static bool leave_ready(void *object, th_waiter *waiter) {
     th_direction *direction = object;
     uint32_t word = th_word32_lock_list(&direction->xword);

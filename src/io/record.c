@@ -304,7 +304,7 @@ static void event(th_worker *by, uint64_t key, uint32_t bits) {
         return;
     }
     th_record *record = th_record_at((int)(uint32_t)key);
-    /* relaxed: an event of an earlier turn has a holder try in vain, no more */
+    /* relaxed: an event of an earlier turn has a holder try for nothing, and that is all */
     if (th_unlikely(th_load_relaxed(&record->xturn) != (uint32_t)(key >> 32))) {
         return;
     }

@@ -57,7 +57,7 @@ typedef struct sources {
 
 /* ---- asking ---- */
 
-/* The scheduler is idle no more before `pending` is 0, however long the task waits meanwhile. */
+/* The scheduler is no longer idle before `pending` is 0, however long the task waits meanwhile. */
 static void hold(thrum_source *s, bool held) {
     if (held == s->held) {
         return;
@@ -94,7 +94,8 @@ static int again(thrum_source *s) {
         s->nap = FIRST_NS;
     }
     hold(s, true);
-    /* A task that a stop has cancelled waits no more: what is under way then is seen to at once. */
+    /* A task that a stop has cancelled no longer waits: what is under way then is
+     * seen to at once. */
     if (now < s->fresh || thrum_task_is_cancelled(&s->task)) {
         return thrum_task_post(s->sched, &s->task);
     }
@@ -143,7 +144,7 @@ static const th_driver driver = {.name = "sources", .make = make, .stop = stop};
 
 /*
  * With the lock: a closed one, of which the last run is over; or NULL. Its task is not made anew: a
- * wakeup of its last end may still come, and asks once in vain.
+ * wakeup of its last end may still come, and asks once for nothing.
  */
 static thrum_source *take_closed(const sources *all) {
     thrum_source *s = all->first;

@@ -5,10 +5,10 @@
 #include "mpi/engine.h"
 #include "mpi/name.h"
 
-#define IN_VAIN 16u  /* so many looks at receives that had just begun found nothing: */
+#define MISSES 16u   /* so many looks at receives that had just begun found nothing: */
 #define LOOK_EACH 4u /* one of so many is looked at, then */
 
-static _Thread_local unsigned in_vain;
+static _Thread_local unsigned misses;
 
 /* One message, or one each way. The record is its beginning. */
 typedef struct message {
@@ -121,11 +121,11 @@ static int look_send(void *arg) {
  * thread counts for itself; not inlined, as call_here in calls.c.
  */
 static __attribute__((noinline, no_sanitize("thread"))) bool looks_at_once(void) {
-    return in_vain < IN_VAIN || in_vain++ % LOOK_EACH == 0;
+    return misses < MISSES || misses++ % LOOK_EACH == 0;
 }
 
 static __attribute__((noinline, no_sanitize("thread"))) void count_look(bool was_there) {
-    in_vain = was_there ? 0 : in_vain + (in_vain < IN_VAIN);
+    misses = was_there ? 0 : misses + (misses < MISSES);
 }
 
 /* The last look is one, since a queued wait's has to be; MPI has no message from nobody. */

@@ -6,7 +6,7 @@
 #include "io/call.h"
 #include "io/counted.h"
 #include "net/accept.h"
-#include "net/handed.h"
+#include "net/activation.h"
 #include "net/resolver.h"
 #include "net/target.h"
 
@@ -131,10 +131,10 @@ static int listen_by_name(thrum_io *out, th_target *target, const thrum_listen_o
 }
 
 /* A socket that is there already: the rest of the options is for those who make one. */
-static int listen_handed(thrum_io *out, const char *name, const thrum_listen_options *options) {
+static int listen_activated(thrum_io *out, const char *name, const thrum_listen_options *options) {
     th_os_kind kind;
     thrum_io io;
-    int code = th_handed_take(&io, name, &kind);
+    int code = th_activation_take(&io, name, &kind);
     if (code) {
         return code;
     }
@@ -158,9 +158,10 @@ int thrum_listen(thrum_io *out, const char *address, const thrum_listen_options 
         (options->mode & ~0777u) || options->keepalive < 0) {
         return -EINVAL;
     }
-    const char *handed = th_handed_name(address);
-    int code = handed ? listen_handed(out, handed, options) : th_target_parse(&target, address);
-    if (code || handed) {
+    const char *activated = th_activation_name(address);
+    int code =
+        activated ? listen_activated(out, activated, options) : th_target_parse(&target, address);
+    if (code || activated) {
         return code;
     }
     return target.where == TH_AT_ADDRESS ? listen_at(out, &target, options)

@@ -5,7 +5,7 @@
  * accepts, and owns the scope of the connections; with signals a third waits for those. To end the
  * server the caller sets `xdraining` and has the keeper look at it, which has each connection look
  * that waits for its next request: they are sent an event that none of the system's is behind
- * (th_direction_tell), after which a call is tried in vain, no more.
+ * (th_direction_tell), after which a call is tried for nothing, and that is all.
  */
 #include "thrum/serve.h"
 

@@ -329,14 +329,14 @@ static void add_worker(th_text *text, unsigned i) {
                 seen.sleeps ? "true" : "false", seen.tick, seen.queued, seen.times.queued_oldest_ns,
                 seen.times.running_ns);
     if (seen.spare) {
-        th_text_add(text, ", \"spare\": true, \"benched\": %s", seen.benched ? "true" : "false");
+        th_text_add(text, ", \"spare\": true, \"idle\": %s", seen.idle ? "true" : "false");
     }
     if (seen.held.held) {
         th_text_add(text, ", \"held_ns\": %" PRId64 ", \"held\": \"%s\"", seen.held_ns,
                     seen.held.blocked ? "blocked" : "computing");
     }
-    if (seen.held.held && seen.held.standin >= 0) {
-        th_text_add(text, ", \"standin\": %d", seen.held.standin);
+    if (seen.held.held && seen.held.spare >= 0) {
+        th_text_add(text, ", \"taken_over_by\": %d", seen.held.spare);
     }
     th_text_add(text, "}");
 }

@@ -63,7 +63,7 @@ static void read_worker(const thrum_sched *sched, unsigned worker, thrum_metrics
     m->workers = 1;
     add_counters(m, th_sched_counters(sched, worker));
     m->stack_high_water = th_sched_stack_high_water(sched, (int)worker);
-    if (worker < th_sched_seen(sched)) { /* a spare's queues are made when it first stands in */
+    if (worker < th_sched_seen(sched)) { /* a spare's queues are made when it first takes over */
         th_gauges gauges;
         th_gauges_take_worker(&sched->workers[worker], th_os_now(), &gauges);
         m->queued_local = th_gauges_queued_at(&sched->workers[worker]);
@@ -165,7 +165,7 @@ static const field fields[] = {
     FIELD(stolen, COUNTER, "Work taken by stealing."),
     FIELD(rescues, COUNTER, "Times work was taken from a worker that did not come round."),
     FIELD(stalls, COUNTER, "Times a worker was found held up by one task."),
-    FIELD(standins, COUNTER, "Times a spare worker began to stand in."),
+    FIELD(spare_activations, COUNTER, "Times a spare worker began to take over."),
     FIELD(offloads, COUNTER, "Times a full queue spilled into the shared one."),
     FIELD(offloaded, COUNTER, "Work moved by spilling."),
     FIELD(parks, COUNTER, "Times a worker found nothing to do and parked."),

@@ -4,8 +4,8 @@
  * To be woken makes a job late, and its caller pays for the wake: 7 to 25 us where processors are
  * virtual. So a thread that has found nothing goes on looking for about as long as that, and then
  * sleeps: in the worst case it wastes as much as a wake would have cost. One thread at a time does,
- * and only while it helps: each time in vain halves how often it is done, down to one chance of 64,
- * and a time that has helped begins anew.
+ * and only while it helps: each time that finds nothing halves how often it is done, down to one
+ * chance of 64, and a time that has helped begins anew.
  *
  * pools/README.md has the rules of the pools. All fields are protected by the pool's lock.
  */
@@ -18,11 +18,11 @@
 #include "base/cc.h"
 
 #define TH_IDLE_SPIN_NS TH_LIMIT(20000, 60)
-#define TH_IDLE_SPIN_VAIN_MAX TH_LIMIT(6u, 1u)
+#define TH_IDLE_SPIN_MISSES_MAX TH_LIMIT(6u, 1u)
 
 typedef struct th_idle_spin {
     bool taken;     /* a thread looks */
-    uint8_t vain;   /* how many times in a row were in vain, up to the limit */
+    uint8_t misses; /* how many times in a row found nothing, up to the limit */
     uint8_t let_go; /* chances that are still let go */
 } th_idle_spin;
 
@@ -50,8 +50,10 @@ bool th_idle_spin_is_alone(void);
 
 static inline void th_idle_spin_end(th_idle_spin *spin, bool found) {
     spin->taken = false;
-    spin->vain = found ? 0 : spin->vain < TH_IDLE_SPIN_VAIN_MAX ? spin->vain + 1 : spin->vain;
-    spin->let_go = (uint8_t)((1u << spin->vain) - 1);
+    spin->misses = found                                    ? 0
+                   : spin->misses < TH_IDLE_SPIN_MISSES_MAX ? spin->misses + 1
+                                                            : spin->misses;
+    spin->let_go = (uint8_t)((1u << spin->misses) - 1);
 }
 
 #endif

@@ -24,7 +24,7 @@ struct thrum_process {
     uint32_t references; /* the handle, that thread; with the lock */
     th_lock lock;
     bool closed; /* that thread may not touch `io`, and has the system forget it; with the lock */
-    bool seen;   /* it asks for the number no more: the close may; with the lock */
+    bool seen;   /* it no longer asks for the number: the close may; with the lock */
 };
 
 #define TH_PROCESS_RUNS 1u

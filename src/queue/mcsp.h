@@ -2,8 +2,8 @@
  * mcsp.h: the ready queue: one producer at a time, many consumers, first in, first out.
  *
  * It is a ring (ring.h), one bounded block of pointers that is used again and again. Consumers move
- * its head by an exchange; its tail is the producer's alone. The producer is the thread that has
- * the role (role.h), so the role is the lock, and it is taken once for a block, not once for each
+ * its head by an exchange; its tail is the producer's alone. The producer is the
+ * combiner (combiner.h): its place is the lock, and it is taken once for a block, not once for each
  * work. What does not fit stays in the producer's own chain: so publishing never fails and never
  * allocates, and nothing has to be freed.
  *
@@ -13,7 +13,7 @@
  *            freed before the exchange decides which consumer has it.
  * Bound:     any capacity that is a power of two, 1 included.
  *
- * The argument is the ring's (queue/README.md), the owner being the thread that has the role.
+ * The argument is the ring's (queue/README.md), the owner being the combiner.
  */
 #ifndef TH_MCSP_H
 #define TH_MCSP_H

@@ -1,5 +1,5 @@
 /*
- * bytes.h: sealed bytes that lie one behind the other in memory that grows.
+ * bytes.h: encrypted bytes that lie one behind the other in memory that grows.
  *
  *     head <= tail <= capacity; the bytes are those from head to tail. No memory: all are 0.
  */

@@ -21,12 +21,12 @@ struct thrum_tls {
 
     thrum_sem reading;   /* 1: no call reads */
     thrum_sem writing;   /* 1: no call writes; what follows is the writer's */
-    th_tls_bytes flight; /* sealed, and on its way: it goes before engine.out */
-    th_tls_bytes owed;   /* bytes that are sealed, and that no write has counted */
+    th_tls_bytes flight; /* encrypted, and on its way: it goes before engine.out */
+    th_tls_bytes owed;   /* bytes that are encrypted, and that no write has counted */
     int write_code;      /* the error of the descriptor that sticks, or 0 */
 };
 
-/* By the writer: sends what is sealed. 0, or a code, after which the rest is still there. */
+/* By the writer: sends what is encrypted. 0, or a code, after which the rest is still there. */
 int th_tls_send(thrum_tls *tls, thrum_time deadline);
 
 /* The same of what is on its way only, without the lock. */

@@ -98,9 +98,9 @@ static int read_key(SSL_CTX *ctx, const thrum_tls_options *options) {
     return fits ? 0 : -EBADMSG;
 }
 
-/* ---- whom to believe ---- */
+/* ---- whom to trust ---- */
 
-/* Known as one to believe; a server also says so to its clients. */
+/* Known as trusted; a server also says so to its clients. */
 static int take_ca(SSL_CTX *ctx, X509 *certificate, int at) {
     (void)at;
     const bool known = X509_STORE_add_cert(SSL_CTX_get_cert_store(ctx), certificate) == 1 &&
@@ -111,7 +111,7 @@ static int take_ca(SSL_CTX *ctx, X509 *certificate, int at) {
 
 static int read_ca(SSL_CTX *ctx, const thrum_tls_options *options) {
     if (!options->ca_file && !options->ca.size) {
-        (void)SSL_CTX_set_default_verify_paths(ctx); /* without a store nobody is believed */
+        (void)SSL_CTX_set_default_verify_paths(ctx); /* without a store nobody is trusted */
         return 0;
     }
     BIO *pem;

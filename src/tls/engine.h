@@ -1,5 +1,5 @@
 /*
- * engine.h: one connection in OpenSSL, between two stores of sealed bytes. Nothing here waits.
+ * engine.h: one connection in OpenSSL, between two stores of encrypted bytes. Nothing here waits.
  *
  *     bytes that have come -> in -> [OpenSSL] -> what is read
  *     what is written -> [OpenSSL] -> out -> bytes to be sent
@@ -36,7 +36,7 @@ typedef struct th_tls_engine {
 #define TH_TLS_RECORD ((size_t)16384)
 #define TH_TLS_IN (TH_TLS_RECORD + 1024)
 
-/* What a write seals before it is sent. */
+/* What a write encrypts before it is sent. */
 #define TH_TLS_CHUNK (4 * TH_TLS_RECORD)
 
 /* What is found at the handshake; see thrum/tls.h. */
@@ -65,7 +65,7 @@ void th_tls_engine_close(th_tls_engine *engine);
 int th_tls_engine_handshake(th_tls_engine *engine);
 int64_t th_tls_engine_read(th_tls_engine *engine, void *to, size_t size);
 
-/* Seals up to TH_TLS_CHUNK bytes into `out`: 0, or a code. */
+/* Encrypts up to TH_TLS_CHUNK bytes into `out`: 0, or a code. */
 int th_tls_engine_write(th_tls_engine *engine, const void *from, size_t size);
 
 /* Puts the close_notify into `out`: 0, or a code. */

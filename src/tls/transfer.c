@@ -106,7 +106,7 @@ static bool are_next(cursor at, const char *bytes, size_t n) {
     return true;
 }
 
-/* Copies the next n bytes, which are sealed but not sent, to be known again: 0 or -ENOMEM. */
+/* Copies the next n bytes, which are encrypted but not sent, to be known again: 0 or -ENOMEM. */
 static int owe(thrum_tls *tls, cursor at, size_t n) {
     int code = th_tls_bytes_reserve(&tls->owed, n);
     while (!code && n) {
@@ -151,8 +151,8 @@ static int64_t resume(thrum_tls *tls, cursor *at, thrum_time deadline) {
     return (int64_t)n;
 }
 
-/* Seals the next bytes, as many as go out together: how many, or a code. */
-static int64_t seal(thrum_tls *tls, cursor *at) {
+/* Encrypts the next bytes, as many as go out together: how many, or a code. */
+static int64_t encrypt(thrum_tls *tls, cursor *at) {
     size_t done = 0;
     int code = 0;
     thrum_mutex_lock(&tls->lock);
@@ -179,7 +179,7 @@ static int64_t write_all(thrum_tls *tls, cursor at, thrum_time deadline) {
     int64_t code = done < 0 ? done : 0;
     while (!code && at.left) {
         const cursor before = at;
-        int64_t n = seal(tls, &at);
+        int64_t n = encrypt(tls, &at);
         code = n < 0 ? n : th_tls_send_flight(tls, deadline);
         if (!code) {
             done += n;

@@ -126,7 +126,7 @@ TEST(sealed_bytes_go_there_and_back) {
     });
 }
 
-TEST(a_server_that_is_not_known_is_not_believed) {
+TEST(a_server_that_is_not_known_is_not_trusted) {
     /* Nor one of another name; both descriptors are closed. */
     thrum::run([] {
         issued own;

@@ -163,7 +163,7 @@ live() {
     damaged
 }
 
-damaged() { # lists that lead in a circle or to nothing end, with a line
+damaged() { # lists that lead in a cycle or to nothing end, with a line
     gdb_on "-ex run -x '$script' -ex 'set var ((th_waiter *)mutex.reserved_first)->next = mutex.reserved_first'
         -ex 'thrum waits &mutex' -ex 'set var ((th_waiter *)mutex.reserved_first)->next = (void *)16'
         -ex 'thrum waits &mutex'

@@ -27,7 +27,7 @@ grep -q "(waits_below+0x[0-9a-f]*): $line\"" named.txt || fail "no lines in the 
 # The function stands elsewhere: another build.
 sed 's/waits_below+0x/waits_below+0xf/' dump.txt >other.txt
 names --in "$program" other.txt >named.txt 2>said.txt
-grep -q 'another build' said.txt || fail "another build was believed"
+grep -q 'another build' said.txt || fail "another build was trusted"
 ! grep -q "waits_inlined" named.txt || fail "lines of another build were added"
 
 # A file that is not there, and files that are none of these.

@@ -51,7 +51,7 @@ def hand():
     os.dup2(listener.fileno(), 3)
     os.set_inheritable(3, True)
     os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1")
-    os.execv(sys.argv[1], [sys.argv[1], "handed:"])
+    os.execv(sys.argv[1], [sys.argv[1], "activation:"])
 server = os.fork() or hand()
 guest.sendall(b"early")
 said = b""

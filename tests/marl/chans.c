@@ -115,7 +115,7 @@ TEST(many_send_to_many) {
     }
 }
 
-/* ---- waiting in vain ---- */
+/* ---- waiting for nothing ---- */
 
 static int is_late(void *arg) {
     thrum_chan *chan = arg;

@@ -76,7 +76,7 @@ TEST(ten_thousand_borrow_without_bound_and_keep) {
 }
 
 TEST(all_are_out) {
-    /* Trying and waiting for a while end in vain; what comes back can be borrowed. */
+    /* Trying and waiting for a while end for nothing; what comes back can be borrowed. */
     stage *s = bound_stage(FEW, true);
     object *out[FEW];
     void *item = NULL;

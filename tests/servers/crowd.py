@@ -167,7 +167,7 @@ class Crowd:
     def go_on(self, life, ready):
         life.turn += 1
         if ready is False and life.population.honest and life.limit == LIMIT:
-            raise RuntimeError("an honest client waited in vain")
+            raise RuntimeError("an honest client waited for nothing")
         try:
             mask, limit = life.steps.send(ready)
         except StopIteration:

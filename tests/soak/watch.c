@@ -236,12 +236,12 @@ static void second(void) {
             "{\"t\":%.2f,\"span\":%.3f,\"rss\":%ld,\"blocks\":%ld,\"bytes\":%ld,\"fds\":%d,"
             "\"threads\":%d,\"load\":%.2f,\"cpu_ms\":%.1f,\"withheld_ms\":%.1f,\"tasks\":%lu,"
             "\"stacks\":%lu,"
-            "\"standins\":%lu,\"parks\":%lu,\"stolen\":%lu,\"late_us\":{",
+            "\"spare_activations\":%lu,\"parks\":%lu,\"stolen\":%lu,\"late_us\":{",
             elapsed(), (double)(now - watch.before) / 1e9, statm(1), atomic_load(&soak_blocks),
             atomic_load(&soak_bytes), descriptors(), entries("/proc/self/task"), busy,
             (double)(cpu - watch.cpu) / 1e6, (double)watch.withheld[0] / 1e6,
-            (unsigned long)m.tasks_alive, (unsigned long)m.stacks, (unsigned long)m.standins,
-            (unsigned long)m.parks, (unsigned long)m.stolen);
+            (unsigned long)m.tasks_alive, (unsigned long)m.stacks,
+            (unsigned long)m.spare_activations, (unsigned long)m.parks, (unsigned long)m.stolen);
     watch.before = now;
     watch.cpu = cpu;
     for (int k = 0; k < LATE_KINDS; k++)

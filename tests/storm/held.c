@@ -1,6 +1,6 @@
 /*
  * held.c: tasks that hold their workers up, asleep in the system or computing, with work of their
- * own behind them. Spares stand in for them, and stalls are reported.
+ * own behind them. Spares take over for them, and stalls are reported.
  */
 #include "storm.h"
 

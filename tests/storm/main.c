@@ -79,7 +79,7 @@ void world_free(void *ctx, void *ptr) {
 static void worker_starts(void *ctx, int worker) {
     world *w = ctx;
     if (worker >= 0 && (unsigned)worker >= w->regular)
-        return; /* a spare sleeps on the bench whatever is ready */
+        return; /* a spare sleeps idle whatever is ready */
     const int i = atomic_fetch_add(&w->tid_count, 1);
     if (i < TIDS)
         atomic_store(&w->tids[i], (int)syscall(SYS_gettid));

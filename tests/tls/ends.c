@@ -316,13 +316,13 @@ static size_t gives_up(void) {
 }
 
 static int given_up(void *arg) {
-    const size_t chunk = 65536; /* what is sealed at a time */
+    const size_t chunk = 65536; /* what is encrypted at a time */
     size_t more;
     (void)arg;
     do {
         more = gives_up();
         CHECK(more == 0 || more == chunk);
-    } while (more == 0); /* the deadlines came before anything was sealed that could not go */
+    } while (more == 0); /* the deadlines came before anything was encrypted that could not go */
     return 0;
 }
 
@@ -394,7 +394,7 @@ static int garbage(void *arg) {
     couple c;
     char byte;
     couple_open(&c, &w);
-    CHECK_EQ(write(c.fds[0], "\x17\x03\x03\x00\x20 32 bytes that nobody has sealed ", 38), 38);
+    CHECK_EQ(write(c.fds[0], "\x17\x03\x03\x00\x20 32 bytes that nobody has encrypted ", 38), 38);
     CHECK_EQ(thrum_tls_read(c.server, &byte, 1), -EPROTO);
     CHECK_EQ(thrum_tls_read(c.server, &byte, 1), -EPROTO);
     CHECK_EQ(thrum_tls_write(c.server, &byte, 1), -EPROTO);

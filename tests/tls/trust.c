@@ -1,5 +1,5 @@
 /*
- * trust.c: whom each side believes, what both agree on, and what is kept from one connection to the
+ * trust.c: whom each side trusts, what both agree on, and what is kept from one connection to the
  * next.
  */
 /* matrix: policy workers */
@@ -33,7 +33,7 @@ static void refused(thrum_tls_config *server, const char *host, const char *word
     couple_close(&c);
 }
 
-static int believes(void *arg) {
+static int trusts(void *arg) {
     issued expired, early, stranger_ca, stranger;
     (void)arg;
     issue_for(&expired, "a.test", "DNS:a.test", &w.ca, -3600, -60);
@@ -72,10 +72,10 @@ static int believes(void *arg) {
     return 0;
 }
 
-TEST(a_client_believes_whom_it_should) {
+TEST(a_client_trusts_whom_it_should) {
     /* Not another host, nor an expired one, nor one that a stranger vouches for. */
     world_make(&w);
-    both(believes);
+    both(trusts);
     world_end(&w);
 }
 
@@ -363,7 +363,7 @@ static int guest_sessions(void *arg) {
         CHECK_EQ(thrum_tls_is_resumed(c.server), i == 1);
         couple_close(&c);
     }
-    /* From now on others are believed: the session must not bring the guest in. */
+    /* From now on others are trusted: the session must not bring the guest in. */
     issued others;
     issue(&others, "others", NULL, NULL);
     servers.ca = others.chain_pem;
@@ -451,9 +451,9 @@ TEST(certificates_come_from_files) {
     options.chain_file = write_file(folder, "chain", own.chain_pem);
     options.key_file = write_file(folder, "key", own.key_pem);
     CHECK_EQ(thrum_tls_config_server(&server, &options), 0);
-    thrum_tls_options believes_it = THRUM_TLS_OPTIONS_INIT;
-    believes_it.ca_file = write_file(folder, "ca", between.chain_pem);
-    CHECK_EQ(thrum_tls_config_client(&client, &believes_it), 0);
+    thrum_tls_options trusts_it = THRUM_TLS_OPTIONS_INIT;
+    trusts_it.ca_file = write_file(folder, "ca", between.chain_pem);
+    CHECK_EQ(thrum_tls_config_client(&client, &trusts_it), 0);
     couple_try(&c, server, client, "a.test");
     CHECK_EQ(c.client_code, 0);
     couple_close(&c);
@@ -465,8 +465,8 @@ TEST(certificates_come_from_files) {
     CHECK(server == NULL);
     options.chain_file = options.key_file;
     CHECK_EQ(thrum_tls_config_server(&server, &options), -EBADMSG);
-    believes_it.ca_file = write_file(folder, "odd", (thrum_iovec){"not PEM at all", 14});
-    CHECK_EQ(thrum_tls_config_client(&client, &believes_it), -EBADMSG);
+    trusts_it.ca_file = write_file(folder, "odd", (thrum_iovec){"not PEM at all", 14});
+    CHECK_EQ(thrum_tls_config_client(&client, &trusts_it), -EBADMSG);
     options = (thrum_tls_options)THRUM_TLS_OPTIONS_INIT;
     CHECK_EQ(thrum_tls_config_server(&server, &options), -EINVAL); /* no certificate */
     CHECK_EQ(thrum_tls_config_server(&server, NULL), -EINVAL);
@@ -488,7 +488,7 @@ TEST(certificates_come_from_files) {
     world_end(&w);
 }
 
-TEST(a_chain_leads_to_whom_is_believed) {
+TEST(a_chain_leads_to_whom_is_trusted) {
     /* The server sends those in between, too; without them nobody knows the issuer. */
     couple c;
     issued between, own;

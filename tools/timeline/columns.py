@@ -7,7 +7,7 @@ out: arrows follow from the stretches of a task, and asynchronous slices from ho
 """
 from array import array
 
-MARKS = ("steal", "rescue", "wake", "stand in", "sit down", "read", "write", "poll", "stall")
+MARKS = ("steal", "rescue", "wake", "take over", "retire", "read", "write", "poll", "stall")
 ENDS = ("", "finished", "yielded", "waits", "running")  # numbered so in a run's `ended`
 NONE = 0  # the empty string, the number 0 of the strings
 LAST_NS = 1 << 53  # numbers of JavaScript's are exact up to here

@@ -50,7 +50,7 @@ class caught {
 #endif
         std::terminate();
     }
-    /* Throws it, and keeps it no more. */
+    /* Throws it, and no longer keeps it. */
     void raise_any() {
 #if THRUM_CPP_EXCEPTIONS
         if (exception_) {

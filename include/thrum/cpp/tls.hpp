@@ -20,7 +20,7 @@
 namespace thrum {
 inline namespace THRUM_CPP_ABI {
 
-/* Certificates, and whom to believe. It has one owner, and can be moved. */
+/* Certificates, and whom to trust. It has one owner, and can be moved. */
 class tls_config {
   public:
     /* Throw std::system_error (thrum_tls_config_server). They read files, and never suspend. */
@@ -70,7 +70,7 @@ class tls {
     tls() noexcept = default;
     /*
      * The client's handshake, over a connection that is this one's from now on, also when it
-     * throws: EACCES for a server that is not to be believed, EPROTO, ETIMEDOUT past the deadline.
+     * throws: EACCES for a server that is not trusted, EPROTO, ETIMEDOUT past the deadline.
      */
     tls(const tls_config &config, io &&over, const char *host, deadline when = deadline::never()) {
         begun(thrum_tls_client(&tls_, config.native_handle(), over.release(), host, when.when()));

@@ -139,7 +139,10 @@ static void to_stderr(void *ctx, const char *piece, size_t length) {
     th_os_stderr(piece, length);
 }
 
-/* One line, once, since what was wished for in vain would only be missed when it is too late. */
+/*
+ * One line, once, since what was wished for without success would only be missed when it is too
+ * late.
+ */
 static void tell_unknown(const char *name, const char *text) {
     static uint32_t xtold;
     char line[256];

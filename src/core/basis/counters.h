@@ -21,7 +21,7 @@
     X(stolen)                                                                                      \
     X(rescues)                                                                                     \
     X(stalls)                                                                                      \
-    X(standins)                                                                                    \
+    X(spare_activations)                                                                           \
     X(offloads)                                                                                    \
     X(offloaded)                                                                                   \
     X(parks)                                                                                       \

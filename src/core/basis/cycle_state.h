@@ -1,5 +1,5 @@
 /*
- * cycle_state.h: watching for waits in a circle, and for the moment when nothing goes on, where
+ * cycle_state.h: watching for waits in a cycle, and for the moment when nothing goes on, where
  * deadlocks are watched for (core/report/CYCLES.md,
  * core/watch/DEADLOCK.md).
  */

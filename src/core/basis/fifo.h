@@ -8,17 +8,17 @@
 
 #include "queue/mcsp.h"
 #include "queue/mpsc.h"
-#include "queue/role.h"
+#include "queue/combiner.h"
 
 /* The capacity of a block of the ready queue at most; a larger config is cut down to it. */
 #define TH_FIFO_BLOCK_MAX 65536u
 
 typedef struct th_fifo {
-    th_mpsc front; /* posted work, newest first: any thread pushes, the role's holder drains */
-    alignas(TH_CACHE_LINE) th_role role; /* the scheduling role */
-    uint32_t xrest;                      /* 1 while `rest` holds work; written with the role */
-    th_chain rest; /* with the role: work in order, older than `front` and younger than `ready` */
-    th_mcsp ready; /* work in order: the role's holder publishes, any thread takes */
+    th_mpsc front; /* posted work, newest first: any thread pushes, the combiner drains */
+    alignas(TH_CACHE_LINE) th_combiner combiner; /* the combiner's place */
+    uint32_t xrest; /* 1 while `rest` holds work; written by the combiner */
+    th_chain rest; /* by the combiner: work in order, older than `front` and younger than `ready` */
+    th_mcsp ready; /* work in order: the combiner publishes, any thread takes */
 } th_fifo;
 
 /* The capacity of a block for the one that the config asks for: a power of two. */

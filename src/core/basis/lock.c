@@ -3,7 +3,7 @@
  *
  * A sleeper always marks the word 2 before it sleeps, and a thread that took the lock after waiting
  * keeps the mark, since it cannot know whether others still sleep. So a release that sees 1
- * has no sleeper to wake, and one that sees 2 makes at most one futex call in vain.
+ * has no sleeper to wake, and one that sees 2 makes at most one futex spurious call.
  */
 #include "core/basis/lock.h"
 

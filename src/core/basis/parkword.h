@@ -9,8 +9,8 @@
  *     bit  44      back-off   a parked worker backs off from stealing: it comes back very soon
  *     bit  45      watch      there is a sentinel, and it comes round within the bound (rescue_ns);
  *                             a sentinel without this bit sleeps long, and is to be woken
- *     bit  46      rest       the lookout sleeps without limit: a worker that goes on and leaves
- *                             none free rouses it (core/worker/STANDIN.md)
+ *     bit  46      dormant    the monitor sleeps without limit: a worker that goes on and leaves
+ *                             none free rouses it (core/worker/SPARES.md)
  *     bits 47-63   tag        grows with every push and pop: a stale top is not taken for a new one
  *
  * ABA: a popper reads top and that worker's link, and is then delayed. Its exchange succeeds
@@ -31,7 +31,7 @@
 #define TH_PARK_PARKED_SHIFT 33
 #define TH_PARK_BACKOFF (1ull << 44)
 #define TH_PARK_WATCH (1ull << 45)
-#define TH_PARK_REST (1ull << 46)
+#define TH_PARK_DORMANT (1ull << 46)
 #define TH_PARK_TAG_ONE (1ull << 47)
 
 #define TH_PARK_SEARCHER_ONE (1ull << TH_PARK_SEARCHERS_SHIFT)
@@ -85,7 +85,7 @@ static inline uint64_t th_park_with_sentinel(uint64_t word, unsigned sentinel) {
 #define TH_SLEEP_LISTED 2u   /* has an entry in the idle stack: cleared by the pop */
 #define TH_SLEEP_NOTIFIED 4u /* was notified, with a search token if TOKEN is set */
 #define TH_SLEEP_TOKEN 8u
-#define TH_SLEEP_LOOKOUT 16u /* a spare that is the lookout, and does not rest */
+#define TH_SLEEP_MONITOR 16u /* a spare that is the monitor, and is not dormant */
 #define TH_SLEEP_POLLING 32u /* with PARKED: it waits for its descriptors, and is woken there */
 
 #endif

@@ -36,9 +36,9 @@ typedef struct th_poller {
 
     alignas(TH_CACHE_LINE) uint32_t xmembers; /* descriptors in the set, about */
     uint64_t xlooked_at;                      /* the time of the last look at it, in ticks */
-    uint64_t xstill_at;  /* when its owner was last seen not to look for a while, in ticks */
-    uint64_t xvain_tick; /* the owner's xtick when a look found nothing of what it was for */
-    uint64_t xput_off;   /* the key of what is to be told before the next look; 0: nothing is */
+    uint64_t xstill_at;     /* when its owner was last seen not to look for a while, in ticks */
+    uint64_t xrefused_tick; /* the owner's xtick when a look found nothing of what it was for */
+    uint64_t xput_off;      /* the key of what is to be told before the next look; 0: nothing is */
 
     /* The owner's, from its sleep until it has gone on, or in a look at whichever set. */
     unsigned got;

@@ -57,8 +57,8 @@ typedef void (*th_task_unlist_fn)(thrum_task *task, uint32_t word);
 extern th_task_unlist_fn th_task_xunlist; /* set before the first task has a place */
 
 /*
- * For reports, with the lock of timers: what the task stands in, and its turn
- * (core/inspect/world.h); NULL: it stands there no more.
+ * For reports, with the lock of timers: in which timers the task waits, and its turn
+ * (core/inspect/world.h); NULL: it no longer stands there.
  */
 typedef const void *(*th_task_place_fn)(const thrum_task *task, uint32_t word, uint32_t *turn);
 extern th_task_place_fn th_task_xplace; /* likewise */

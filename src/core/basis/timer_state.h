@@ -34,7 +34,7 @@ typedef struct th_timers {
  * A thrum_task is laid out the same way; its function and argument are in `of`.
  */
 typedef struct th_timed {
-    th_timers *timers; /* the timers that it stands in, or stood in last */
+    th_timers *timers; /* the timers that it takes over, or took over last */
     uint32_t kind;     /* TH_WORK_TASK or TH_WORK_WAIT */
     int32_t worker;    /* a task: the worker that it is tied to, or -1 */
     void *of[2];       /* a wait: the waiter, and its fiber */

@@ -22,7 +22,7 @@ th_work *th_bound_look(th_worker *worker);
 
 /*
  * The root runs what can run now, without sleeping: afterwards it counts as asleep, until the time
- * that is returned (visit.c).
+ * that is returned (embedded.c).
  */
 int64_t th_bound_pass(th_worker *worker);
 

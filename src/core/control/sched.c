@@ -29,7 +29,7 @@
 #include "core/state/thread_exit.h"
 #include "core/state/worker.h"
 #include "core/task/fork_call.h"
-#include "core/worker/bench.h"
+#include "core/worker/spares.h"
 #include "core/bound/bound.h"
 #include "core/worker/loop.h"
 #include "core/worker/watched_find.h"
@@ -75,7 +75,7 @@ static bool make_workers(thrum_sched *sched, unsigned regular, unsigned spares) 
     sched->workers_regular = regular;
     /* relaxed: no other thread knows the scheduler yet, as for the next two */
     th_store_relaxed(&sched->xworkers_end, regular);
-    th_store_relaxed(&sched->bench.xbenched, spares);
+    th_store_relaxed(&sched->spare_set.xidle_spares, spares);
     th_store_relaxed(&sched->xpark, spares * TH_PARK_PARKED_ONE);
     if (!make_strides(sched)) {
         return false;
@@ -85,7 +85,7 @@ static bool make_workers(thrum_sched *sched, unsigned regular, unsigned spares) 
         th_worker_prepare(&sched->workers[i], sched, i);
         sched->workers[i].find = sched->config.stall_ms ? th_watched_find
                                  : i < regular          ? NULL
-                                                        : th_bench_find;
+                                                        : th_spares_find;
     }
     for (unsigned i = 0; i < regular; i++) {
         if (!th_worker_init(&sched->workers[i])) {
@@ -112,7 +112,7 @@ static void sched_free(thrum_sched *sched) {
     th_sched_free(sched, sched->fifo.ready.ring.xslots);
     th_sched_free(sched, sched->strides);
     th_sched_free(sched, sched->cpus);
-    th_sched_free(sched, sched->bench.held);
+    th_sched_free(sched, sched->spare_set.held);
     th_stalls_free(sched);
     th_trace_free(sched);
     th_bound_free(sched);
@@ -148,7 +148,7 @@ static bool make_cpus(thrum_sched *sched, const th_os_cpuset *cpus) {
 }
 
 /* Makes what is known of held-up workers, if there are spares. */
-static bool make_bench(thrum_sched *sched, const th_os_cpuset *cpus) {
+static bool make_spares(thrum_sched *sched, const th_os_cpuset *cpus) {
     th_os_cpuset granted;
     if (sched->workers_count == sched->workers_regular) {
         return true;
@@ -156,10 +156,11 @@ static bool make_bench(thrum_sched *sched, const th_os_cpuset *cpus) {
     if (!cpus && !th_os_cpuset_granted(&granted)) {
         cpus = &granted;
     }
-    sched->bench.cpus = cpus ? th_affinity_count(cpus) : 1;
-    sched->bench.waiting_since = INT64_MAX;
-    sched->bench.held = th_sched_alloc(sched, sched->workers_count * sizeof *sched->bench.held);
-    return sched->bench.held != NULL;
+    sched->spare_set.cpus = cpus ? th_affinity_count(cpus) : 1;
+    sched->spare_set.waiting_since = INT64_MAX;
+    sched->spare_set.held =
+        th_sched_alloc(sched, sched->workers_count * sizeof *sched->spare_set.held);
+    return sched->spare_set.held != NULL;
 }
 
 static thrum_sched *sched_new(const thrum_config *config, const th_os_cpuset *cpus) {
@@ -204,7 +205,7 @@ static thrum_sched *sched_new(const thrum_config *config, const th_os_cpuset *cp
         th_slab_new(sizeof(thrum_handle), config->alloc, config->free, config->hook_ctx);
     if (!sched->go_slab || !sched->spawn_slab || !make_ready(sched) || !make_cpus(sched, cpus) ||
         !make_workers(sched, config->workers, th_config_spares(config)) ||
-        !make_bench(sched, cpus) || !th_stalls_make(sched)) {
+        !make_spares(sched, cpus) || !th_stalls_make(sched)) {
         sched_free(sched);
         return NULL;
     }
@@ -226,7 +227,7 @@ static int start_threads(thrum_sched *sched, unsigned *started) {
 }
 
 static void end_threads(thrum_sched *sched, unsigned started) {
-    unsigned spares = th_bench_close(sched);
+    unsigned spares = th_spares_close(sched);
     /* pairs: th_find; nothing is left to be run */
     th_store_release(&sched->xexit, 1u);
     /* seq: the flag before the sleep words are read; th_park announces, then reads it */
@@ -270,7 +271,7 @@ static int start(thrum_sched **out, const thrum_config *config, bool is_run) {
         refused = result || refused ? refused : th_dump_signal_begin(sched);
         if (!result && !refused) {
             th_thread_accompanied();
-            th_bench_start(sched);
+            th_spares_start(sched);
             th_stalls_start(sched);
             th_cycle_watch_start(sched);
             th_observe_begin(sched);

@@ -298,7 +298,7 @@ bool th_poll_loose(th_worker *worker) {
     return th_os_ticks_ns(th_os_ticks() - at) >= TH_POLL_LOOK_NS && look(worker, poller, false);
 }
 
-TH_NO_TSAN int th_poll_visit(th_worker *worker) {
+TH_NO_TSAN int th_poll_embed(th_worker *worker) {
     th_poller *poller = &worker->poller;
     int code = poller->xopen ? 0 : th_os_pollset_open(&poller->set);
     if (!code) {
@@ -315,7 +315,7 @@ static bool nest(th_worker *worker) {
     if (poller->nested) { /* the record's thread may have been another one */
         return true;
     }
-    if (th_poll_visit(worker)) {
+    if (th_poll_embed(worker)) {
         return false;
     }
     poller->nested = th_os_pollset_add_set(&poller->set, &worker->sched->loose_poller.set, 0) == 0;
@@ -394,7 +394,7 @@ static bool stands_still(th_worker *worker) {
     /* relaxed: as above */
     return th_os_ticks_ns(now - th_load_relaxed(&poller->xstill_at)) < TH_POLL_STILL_MEMORY_NS &&
            /* relaxed: as above */
-           th_load_relaxed(&poller->xvain_tick) != th_load_relaxed(&worker->xtick);
+           th_load_relaxed(&poller->xrefused_tick) != th_load_relaxed(&worker->xtick);
 }
 
 bool th_poll_begin_watch(th_worker *worker) {
@@ -437,7 +437,7 @@ static void look_at_watched(th_worker *worker, unsigned which) {
             uint64_t tick = th_load_relaxed(&other->xtick); /* relaxed: only whether it moves */
             (void)look(worker, &other->poller, true);
             /* relaxed: a figure, as above */
-            th_store_relaxed(&other->poller.xvain_tick, worker->poller.found ? 0 : tick);
+            th_store_relaxed(&other->poller.xrefused_tick, worker->poller.found ? 0 : tick);
         }
     }
 }
@@ -458,7 +458,8 @@ static TH_NO_TSAN int sleep_as_sentinel(th_worker *worker, int64_t *deadline) {
 TH_NO_TSAN int th_poll_sleep(th_worker *worker, int64_t deadline) {
     th_poller *poller = &worker->poller;
     th_count(&worker->counters.xpolls, 1);
-    int n = worker->sentinel && !worker->rounds.night ? sleep_as_sentinel(worker, &deadline) : 1;
+    int n =
+        worker->sentinel && !worker->rounds.long_sleep ? sleep_as_sentinel(worker, &deadline) : 1;
     if (n > 0) {
         n = check_open(poller,
                        th_os_pollset_wait(&poller->set, poller->events, TH_POLL_EVENTS, deadline));

@@ -24,7 +24,7 @@ int th_poll_add_at(thrum_sched *sched, unsigned worker, int fd, uint64_t key, th
 int th_poll_add_open(thrum_sched *sched, int fd, uint64_t key, th_poller **out);
 /* Opens the set that the caller would add to. 0 or a code. */
 int th_poll_open(thrum_sched *sched, th_poll_fn event);
-/* A descriptor is in the set no more. */
+/* A descriptor is no longer in the set. */
 void th_poll_gone(th_poller *poller);
 
 /*
@@ -73,7 +73,7 @@ bool th_poll_loose(th_worker *worker);
 bool th_poll_nests(th_worker *worker, int64_t *until);
 
 /* By the thread itself: opens its set for a loop that is not ours. 0, or a code. */
-int th_poll_visit(th_worker *worker);
+int th_poll_embed(th_worker *worker);
 
 /* Whether the set is open. */
 static inline bool th_poller_is_open(const th_poller *poller) {

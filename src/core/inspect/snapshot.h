@@ -75,7 +75,7 @@ void th_snapshot_begin(th_snapshot *snapshot, thrum_sched *sched);
 unsigned th_snapshot_some(th_snapshot *snapshot, th_seen seen[], unsigned max);
 /*
  * One fiber, or a bound thread's home, that has been seen to wait, as number 0; false: it is in
- * that wait no more.
+ * that no longer wait.
  */
 bool th_snapshot_one(th_snapshot *snapshot, const th_fiber *fiber, const th_waiter *waiter,
                      th_seen *out);

@@ -2,12 +2,12 @@
  * policy_fifo.c: tasks are taken in the order in which they were posted, or their deadlines passed.
  *
  *     front   posted work, and work whose deadline has passed: a lock-free stack, newest first
- *     rest    work drained from the front, in order; it belongs to the scheduling role
+ *     rest    work drained from the front, in order; it belongs to the combiner's place
  *     ready   a published block of it: any thread takes the oldest by one exchange
  *
- * A worker that finds nothing ready takes the scheduling role, if it is free: it drains the front,
- * puts it in order, publishes a block, gives the role up and wakes as many sleepers as there is
- * work for. A scheduler with one worker needs no role and no ready queue: the rest is that
+ * A worker that finds nothing ready takes the combiner's place, if it is free: it drains the front,
+ * puts it in order, publishes a block, gives its place up and wakes as many sleepers as there is
+ * work for. A scheduler with one worker needs no combiner and no ready queue: the rest is that
  * worker's.
  *
  * core/policy/FIFO.md says why nothing is lost in between.
@@ -30,7 +30,7 @@ static inline bool is_sole(const thrum_sched *sched) {
     return sched->workers_count == 1;
 }
 
-/* With the role: moves the front behind the rest, oldest first. */
+/* By the combiner: moves the front behind the rest, oldest first. */
 static inline void refill(th_fifo *fifo) {
     th_chain_join(&fifo->rest, th_mpsc_drain(&fifo->front));
     th_tsan_acquire(&fifo->front.xtop); /* where the drain is not shown */
@@ -134,7 +134,7 @@ static void submit_external(thrum_sched *sched, const th_chain *chain) {
     }
 }
 
-/* ---- the scheduling role ---- */
+/* ---- the combiner's place ---- */
 
 static inline bool has_unready(const th_fifo *fifo) {
     /* relaxed: a guess, or ordered by the caller's fence */
@@ -142,13 +142,14 @@ static inline bool has_unready(const th_fifo *fifo) {
 }
 
 /*
- * After the role was given up: wakes as many workers as there is work left for. It wakes them all
- * itself: a wake takes its waker some 20 us, and in a chain of wakes one late worker stops it.
+ * After the combiner gave its place up: wakes as many workers as there is work left for. It wakes
+ * them all itself: a wake takes its waker some 20 us, and in a chain of wakes one late worker stops
+ * it.
  */
 static void wake_others(th_worker *worker) {
     thrum_sched *sched = worker->sched;
-    /* seq: work published and the role given up before the park word is read; th_park announces,
-     * looks and signals */
+    /* seq: work published and the combiner's place given up before the park word is read; th_park
+     * announces, looks and signals */
     th_fence_seq();
     uint64_t word = th_load_relaxed(&sched->xpark); /* relaxed: ordered by the fence */
     if (!th_park_anyone(word)) {
@@ -182,22 +183,23 @@ static th_work *schedule(th_worker *worker) {
     if (!has_unready(fifo)) {
         return NULL;
     }
-    if (!th_role_take(&fifo->role)) {
+    if (!th_combiner_take(&fifo->combiner)) {
         worker->turn_lost = true; /* its holder publishes very soon */
         return NULL;
     }
     th_work *work = NULL;
     refill(fifo);
-    /* Only the role's holder fills the ready queue: once empty, it stays empty. */
+    /* Only the combiner fills the ready queue: once empty, it stays empty. */
     if (!th_mcsp_size(&fifo->ready)) {
         work = th_chain_take(&fifo->rest);
     }
     bool more = th_mcsp_publish(&fifo->ready, &fifo->rest) != 0 || !work;
     more |= fifo->rest.first != NULL;
-    /* relaxed: ordered before the role is given up; other threads guess by it, or have fenced */
+    /* relaxed: ordered before the combiner gives its place up; other threads guess by it, or have
+     * fenced */
     th_store_relaxed(&fifo->xrest, fifo->rest.first ? 1u : 0u);
     work = work ? work : th_mcsp_take(&fifo->ready);
-    if (th_role_give(&fifo->role) || more) {
+    if (th_combiner_give(&fifo->combiner) || more) {
         wake_others(worker);
     }
     return work;
@@ -356,7 +358,7 @@ static th_work *pick(th_worker *worker) {
     return work;
 }
 
-/* The holder of the role looks after the front and the rest: it is signalled. */
+/* The combiner looks after the front and the rest: it is signalled. */
 static bool pending(th_worker *worker) {
     th_fifo *fifo = &worker->sched->fifo;
     if (!th_inject_is_empty(&worker->inbox) || th_mcsp_size(&fifo->ready)) {
@@ -365,7 +367,7 @@ static bool pending(th_worker *worker) {
     if (is_sole(worker->sched)) {
         return fifo->rest.first || !th_mpsc_is_empty(&fifo->front);
     }
-    return has_unready(fifo) && !th_role_signal(&fifo->role);
+    return has_unready(fifo) && !th_combiner_signal(&fifo->combiner);
 }
 
 static th_work *help(th_worker *worker) {

@@ -15,9 +15,10 @@
 #define DEFERRED_MAX_NS 1000000000
 
 /*
- * Whether nothing is left that could free a stack, after an attempt in vain: no body was left when
- * this worker asked after its attempt before that, and none has begun since. To ask once is not
- * enough: the last body may have ended, and freed its stack, between the attempt and the question.
+ * Whether nothing is left that could free a stack, after an attempt without success: no body was
+ * left when this worker asked after its attempt before that, and none has begun since. To ask once
+ * is not enough: the last body may have ended, and freed its stack, between the attempt and the
+ * question.
  */
 static bool is_for_ever(th_worker *worker) {
     uint64_t begun;
@@ -40,7 +41,7 @@ static void defer_again(th_worker *worker, int64_t since) {
 }
 
 /* With deferred_lock: the time since which no stack can be had. */
-static int64_t in_vain_since(thrum_sched *sched) {
+static int64_t refused_since(thrum_sched *sched) {
     if (!sched->deferred_since) {
         sched->deferred_since = th_os_now();
     }
@@ -64,7 +65,7 @@ void th_deferred_put(th_worker *worker, th_work *work) {
     th_lock_acquire(&sched->deferred_lock);
     th_chain_append(&sched->deferred, work);
     count_changed(sched);
-    int64_t since = in_vain_since(sched);
+    int64_t since = refused_since(sched);
     th_lock_release(&sched->deferred_lock);
     th_notify_shared(sched, worker, TH_WAKE_CHAIN); /* a sleeper may have a stack to spare */
     defer_again(worker, since);
@@ -111,7 +112,7 @@ TH_NO_TSAN th_work *th_deferred_take(th_worker *worker) {
 static th_work *deferred_pop(th_worker *worker, bool spare) {
     thrum_sched *sched = worker->sched;
     th_lock_acquire(&sched->deferred_lock);
-    int64_t since = spare ? 0 : in_vain_since(sched);
+    int64_t since = spare ? 0 : refused_since(sched);
     th_work *work = spare ? th_chain_take(&sched->deferred) : NULL;
     if (work) {
         count_changed(sched);

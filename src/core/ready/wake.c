@@ -191,8 +191,8 @@ void th_watch_now(thrum_sched *sched, th_worker *by) {
 }
 
 void th_watch_again(th_worker *worker) {
-    /* relaxed: it has left the word itself. A sentinel that begins its night later than that knows
-     * that all have parked */
+    /* relaxed: it has left the word itself. A sentinel that begins its long sleep later than that
+     * knows that all have parked */
     if (!worker->sentinel && th_park_long(th_load_relaxed(&worker->sched->xpark))) {
         wake_next(worker->sched, worker, TH_WAKE_SUBMIT, false, true);
     }
@@ -204,8 +204,8 @@ static bool comes_by_then(const thrum_sched *sched, uint64_t word, int64_t at) {
         return false;
     }
     const th_worker *sentinel = &sched->workers[th_park_sentinel(word) - 1];
-    /* relaxed: behind the caller's fence, or its going on (begin_night) */
-    const int64_t comes = th_load_relaxed(&sentinel->xnight);
+    /* relaxed: behind the caller's fence, or its going on (begin_long_sleep) */
+    const int64_t comes = th_load_relaxed(&sentinel->xlong_sleep);
     return comes != TH_FOREVER && comes - th_watch_ns(sched) <= at;
 }
 
@@ -217,21 +217,21 @@ void th_watch_from(thrum_sched *sched, th_worker *by, int64_t at) {
     }
 }
 
-void th_rouse_lookout(thrum_sched *sched, uint64_t word) {
+void th_rouse_monitor(thrum_sched *sched, uint64_t word) {
     /* relaxed: as of the caller's word, which it has acquired; a spare that begins to take part
      * meanwhile compares later */
-    if (th_park_parked(word) > th_load_relaxed(&sched->bench.xbenched)) {
+    if (th_park_parked(word) > th_load_relaxed(&sched->spare_set.xidle_spares)) {
         return; /* another worker is free */
     }
-    /* pairs: rest; what the lookout has written before it rested */
-    if (th_and_acquire(&sched->xpark, ~TH_PARK_REST) & TH_PARK_REST) {
+    /* pairs: go_dormant; what the monitor has written before it was dormant */
+    if (th_and_acquire(&sched->xpark, ~TH_PARK_DORMANT) & TH_PARK_DORMANT) {
         /* relaxed: behind the acquire */
-        th_appoint_lookout(&sched->workers[th_load_relaxed(&sched->bench.xlookout)]);
+        th_appoint_monitor(&sched->workers[th_load_relaxed(&sched->spare_set.xmonitor)]);
     }
 }
 
-void th_appoint_lookout(th_worker *spare) {
-    th_or_relaxed(&spare->xsleep, TH_SLEEP_LOOKOUT); /* relaxed: see sleep_on_bench */
+void th_appoint_monitor(th_worker *spare) {
+    th_or_relaxed(&spare->xsleep, TH_SLEEP_MONITOR); /* relaxed: see sleep_as_idle_spare */
     th_os_futex_wake(&spare->xsleep, 1);
 }
 

@@ -55,12 +55,12 @@ static inline int64_t th_watch_ns(const thrum_sched *sched) {
 
 /*
  * By a worker that goes on, and whose change of the park word made it `word`: if that leaves no
- * worker free, the lookout rests no longer.
+ * worker free, the monitor is dormant no longer.
  */
-void th_rouse_lookout(thrum_sched *sched, uint64_t word);
-/* Makes a spare on the bench look from time to time. */
-void th_appoint_lookout(th_worker *spare);
-/* Wakes a spare that stands in, if it sleeps as workers do: it asks whether it is still wanted. */
+void th_rouse_monitor(thrum_sched *sched, uint64_t word);
+/* Makes an idle spare look from time to time. */
+void th_appoint_monitor(th_worker *spare);
+/* Wakes a spare that takes over, if it sleeps as workers do: it asks whether it is still wanted. */
 void th_wake_spare(th_worker *spare);
 
 /* Wakes all workers, for stop. */

@@ -65,7 +65,7 @@ static bool file_close(file *f, const char *path) {
 
 /* A whole line; stderr may be a pipe that nobody reads, and then it is left out. */
 static void to_stderr(void *ctx, const char *piece, size_t length) {
-    static uint32_t xunread; /* 1: it has waited in vain, so it does not wait again */
+    static uint32_t xunread; /* 1: it has waited for nothing, so it does not wait again */
     (void)ctx;
     /* relaxed: only for how long it waits */
     const bool takes = th_os_stderr_waits(th_load_relaxed(&xunread) ? 0 : PATIENCE_MS);

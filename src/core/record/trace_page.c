@@ -90,10 +90,10 @@ static void put_name(page *p, const th_traced_mark *mark) {
 
 static void put_instant(page *p, const th_traced_mark *mark) {
     static const char *const names[] = {
-        [TH_TRACED_STOLE] = "steal",        [TH_TRACED_RESCUED] = "rescue",
-        [TH_TRACED_WOKE] = "wake",          [TH_TRACED_STANDS_IN] = "stand in",
-        [TH_TRACED_SITS_DOWN] = "sit down", [TH_TRACED_READ] = "read",
-        [TH_TRACED_WROTE] = "write",        [TH_TRACED_POLLED] = "poll",
+        [TH_TRACED_STOLE] = "steal",    [TH_TRACED_RESCUED] = "rescue",
+        [TH_TRACED_WOKE] = "wake",      [TH_TRACED_TAKES_OVER] = "take over",
+        [TH_TRACED_RETIRES] = "retire", [TH_TRACED_READ] = "read",
+        [TH_TRACED_WROTE] = "write",    [TH_TRACED_POLLED] = "poll",
     };
     const bool moved = mark->kind == TH_TRACED_READ || mark->kind == TH_TRACED_WROTE;
     put_begin(p, "i");

@@ -103,7 +103,7 @@ static void add_members(th_text *text, const th_cycles *cycles, const th_cycle *
 }
 
 static void add_head(th_text *text, const th_cycle *cycle) {
-    th_text_add(text, "%u wait for each other in a circle, and %s\n", cycle->count,
+    th_text_add(text, "%u wait for each other in a cycle, and %s\n", cycle->count,
                 cycle->can_cancel ? "nothing but a cancel ends it" : "nothing ends it");
 }
 

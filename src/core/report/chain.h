@@ -1,5 +1,5 @@
 /*
- * chain.h: the words for waits in a circle (cycle.h), in dumps and reports.
+ * chain.h: the words for waits in a cycle (cycle.h), in dumps and reports.
  */
 #ifndef TH_CHAIN_H
 #define TH_CHAIN_H
@@ -15,7 +15,7 @@
  */
 bool th_chain_see(th_text *text, const th_edge *edge, bool calls, th_seen *out);
 
-/* "  2 wait for each other in a circle:", and their lines, for each cycle. NULL: there is none. */
+/* "  2 wait for each other in a cycle:", and their lines, for each cycle. NULL: there is none. */
 void th_chains_add(th_text *text, const th_cycles *cycles);
 
 /* The report of one cycle by itself. */

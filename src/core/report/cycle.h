@@ -1,5 +1,5 @@
 /*
- * cycle.h: looks for fibers and bound threads of a scheduler that wait for each other in a circle,
+ * cycle.h: looks for fibers and bound threads of a scheduler that wait for each other in a cycle,
  * whatever else goes on. core/report/CYCLES.md has the argument.
  */
 #ifndef TH_CYCLE_H

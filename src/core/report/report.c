@@ -237,7 +237,7 @@ static void add_groups(th_text *text, th_groups *groups) {
 /* ---- workers ---- */
 
 th_seen_worker th_report_worker(thrum_sched *sched, unsigned i) {
-    th_bench *bench = &sched->bench;
+    th_spare_set *set = &sched->spare_set;
     th_worker *worker = &sched->workers[i];
     th_seen_worker seen = {0};
     /* relaxed: figures */
@@ -246,13 +246,13 @@ th_seen_worker th_report_worker(thrum_sched *sched, unsigned i) {
     seen.spare = th_is_spare(worker);
     seen.queued = th_gauges_queued_at(worker);
     th_gauges_take_worker(worker, th_os_now(), &seen.times);
-    if (!bench->held) {
+    if (!set->held) {
         return seen;
     }
-    th_lock_acquire(&bench->lock);
-    seen.benched = seen.spare && !worker->stint.takes_part;
-    seen.held = bench->held[i];
-    th_lock_release(&bench->lock);
+    th_lock_acquire(&set->lock);
+    seen.idle = seen.spare && !worker->stint.active;
+    seen.held = set->held[i];
+    th_lock_release(&set->lock);
     seen.held.held = seen.held.held && seen.held.tick == seen.tick;
     seen.held_ns = seen.held.held ? th_os_now() - seen.held.since : 0;
     return seen;
@@ -266,7 +266,7 @@ static void add_at_least(th_text *text, const char *what, uint64_t ns) {
     }
 }
 
-/* ", held up for 2.1 s, computing; worker 4 stands in", as the spares have seen it. */
+/* ", held up for 2.1 s, computing; worker 4 takes over", as the spares have seen it. */
 static void add_held(th_text *text, const th_seen_worker *seen) {
     if (!seen->held.held) {
         return;
@@ -274,8 +274,8 @@ static void add_held(th_text *text, const th_seen_worker *seen) {
     th_text_add(text, ", held up for ");
     th_text_add_duration(text, (uint64_t)seen->held_ns);
     th_text_add(text, seen->held.blocked ? ", its thread blocked" : ", computing");
-    if (seen->held.standin >= 0) {
-        th_text_add(text, "; worker %d stands in", seen->held.standin);
+    if (seen->held.spare >= 0) {
+        th_text_add(text, "; worker %d takes over", seen->held.spare);
     }
 }
 
@@ -283,7 +283,7 @@ static void add_workers(th_text *text, thrum_sched *sched) {
     for (unsigned i = 0; i < th_workers_end(sched); i++) {
         th_seen_worker seen = th_report_worker(sched, i);
         th_text_add(text, "  worker %u%s %s, tick %" PRIu64, i, seen.spare ? ", a spare," : "",
-                    seen.benched  ? "sits on the bench"
+                    seen.idle     ? "is idle"
                     : seen.sleeps ? "sleeps"
                                   : "is awake",
                     seen.tick);

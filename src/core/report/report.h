@@ -29,7 +29,7 @@ typedef struct th_seen_worker {
     uint64_t queued; /* at the worker (gauges.h) */
     bool sleeps;
     bool spare;
-    bool benched;    /* a spare that does not take part */
+    bool idle;       /* a spare that does not take part */
     th_held held;    /* as the spares have seen it */
     int64_t held_ns; /* for how long one task has held it up, if it does */
     th_gauges times; /* for how long a task runs there, and the oldest has been queued */

@@ -47,13 +47,14 @@ static size_t out(const th_slab *slab) {
 }
 
 /*
- * With the lock: whether the depot holds more than is kept, not counting magazines taken in vain;
- * those are tried again when half of the objects that were out at that time have come back.
+ * With the lock: whether the depot holds more than is kept, not counting magazines taken for
+ * nothing; those are tried again when half of the objects that were out at that time have come
+ * back.
  */
 static bool has_more(const th_slab *slab) {
     size_t count = slab->magazines_count;
     return count > KEPT &&
-           (count > slab->magazines_in_vain + KEPT || 2 * out(slab) < slab->out_in_vain);
+           (count > slab->magazines_put_back + KEPT || 2 * out(slab) < slab->out_then);
 }
 
 void th_slab_refuse(th_slab *slab, bool refuses) {
@@ -324,8 +325,8 @@ bool th_slab_period(th_slab *slab, bool first) {
     th_lock_acquire(&slab->lock);
     size_t unused = slab->magazines_least;
     slab->magazines_least = slab->magazines_count;
-    if (slab->magazines_in_vain > slab->magazines_count) {
-        slab->magazines_in_vain = slab->magazines_count;
+    if (slab->magazines_put_back > slab->magazines_count) {
+        slab->magazines_put_back = slab->magazines_count;
     }
     bool more = has_more(slab);
     slab->taking = more && !first && unused > KEPT ? unused : 0;
@@ -465,8 +466,8 @@ bool th_slab_reclaim(th_slab *slab) {
         return true;
     }
     th_lock_acquire(&slab->lock);
-    slab->magazines_in_vain = slab->put_back;
-    slab->out_in_vain = out(slab);
+    slab->magazines_put_back = slab->put_back;
+    slab->out_then = out(slab);
     slab->magazines_least = slab->magazines_count; /* the magazines in hand were not in use */
     th_lock_release(&slab->lock);
     return false;

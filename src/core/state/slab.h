@@ -47,11 +47,11 @@ typedef struct th_slab {
     th_lock lock;              /* protects the rest */
     th_slab_object *magazines; /* the full magazines of the depot */
     size_t magazines_count;
-    size_t magazines_least;   /* the lowest count in the present period (reclaim.h) */
-    size_t magazines_in_vain; /* magazines put back, since their chunks were not complete */
-    size_t out_in_vain;       /* the number of objects in caches and tasks at that time */
-    th_slab_object *loose;    /* objects that came back one by one */
-    th_slab_chunk **chunks;   /* all chunks, by address */
+    size_t magazines_least;    /* the lowest count in the present period (reclaim.h) */
+    size_t magazines_put_back; /* magazines put back, since their chunks were not complete */
+    size_t out_then;           /* the number of objects in caches and tasks at that time */
+    th_slab_object *loose;     /* objects that came back one by one */
+    th_slab_chunk **chunks;    /* all chunks, by address */
     size_t chunks_count;
     size_t chunks_room;
     size_t total; /* objects in all chunks */
@@ -63,7 +63,7 @@ typedef struct th_slab {
 
     /* For the worker that gives memory back; one at a time. */
     size_t taking;       /* magazines that lay unused, and are still to be taken */
-    size_t put_back;     /* magazines taken in vain */
+    size_t put_back;     /* magazines taken for nothing */
     size_t held;         /* objects in hand */
     th_slab_chunk *open; /* chunks with objects in hand */
 } th_slab;

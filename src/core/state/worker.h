@@ -11,7 +11,7 @@
 #include "base/annotate.h"
 #include "base/random.h"
 #include "core/basis/activity.h"
-#include "core/basis/bench_state.h"
+#include "core/basis/spare_state.h"
 #include "core/basis/counters.h"
 #include "core/basis/cycle_state.h"
 #include "core/state/driver.h"
@@ -113,7 +113,7 @@ typedef struct th_rounds {
     uint64_t ticks;       /* the sum of all picks at its last look */
     uint64_t *seen_ticks; /* each worker's xtick at its last look; thieves and pollers look, too */
     bool second_look;     /* it looks again soon */
-    bool night;           /* all were parked: it comes round at xnight, or when it is woken */
+    bool long_sleep;      /* all were parked: it comes round at xlong_sleep, or when it is woken */
 } th_rounds;
 
 /* How a bound thread is tied to its record. */
@@ -126,7 +126,7 @@ typedef struct th_tie {
     int64_t awaits_until; /* the deadline of that wait */
     uint32_t xquiesced;   /* the word of its wait for quiescence; on no task's stack */
     bool leaving;         /* the thread unbinds as soon as `held` is 0 */
-    bool passing;         /* the root waits for what can run now, and never sleeps (visit.c) */
+    bool passing;         /* the root waits for what can run now, and never sleeps (embedded.c) */
     int64_t next;         /* passing: the time until which it need not come again */
     bool announced;       /* it has passed, and counts as asleep until it waits or comes again */
     bool linked;          /* it is bound; false: a spare record */
@@ -225,7 +225,8 @@ struct th_worker {
     int64_t xalone_ns;   /* the length of that time; the thief's */
     th_rounds rounds;
     uint64_t xlone_tick; /* xtick when it last woke a worker for a single task; the owner's */
-    int64_t xnight;   /* as the sentinel that sleeps long: when it looks at the deadlines of all */
+    int64_t
+        xlong_sleep;  /* as the sentinel that sleeps long: when it looks at the deadlines of all */
     bool look_unsure; /* a rescue's answer: no local, base/annotate.h says why */
     th_work *stolen[TH_STEAL_MAX]; /* the work that a theft has in hand: no local either */
 
@@ -261,7 +262,7 @@ struct th_policy {
     /* The sentinel's look: work whose owner has not come round since the last look, or NULL. */
     th_work *(*rescue)(th_worker *worker, bool *unsure);
     /*
-     * By a spare that goes back to the bench: moves what only thieves would find to where all look.
+     * By a spare that becomes idle again: moves what only thieves would find to where all look.
      * False: not now. No function: workers have nothing of their own.
      */
     bool (*hand_over)(th_worker *worker);
@@ -323,7 +324,7 @@ struct thrum_sched {
 
     alignas(TH_CACHE_LINE) th_externals externals;
 
-    th_bench bench;
+    th_spare_set spare_set;
 
     th_lock fibers_lock; /* protects the next six; those that begin with x are read without it */
     th_fiber *fibers;    /* idle fibers that no worker keeps */
@@ -365,7 +366,7 @@ struct thrum_sched {
     const th_watch *watch; /* constant: the deadlock detector; NULL: deadlocks are not reported */
     th_lock deadlock_lock; /* protects the next two */
     th_deadlock_place deadlock_told; /* of the last deadlock that was reported */
-    th_cycles_told cycles_told;      /* waits in a circle that were reported */
+    th_cycles_told cycles_told;      /* waits in a cycle that were reported */
     th_cycle_watcher cycle_watcher;
 
     th_slab *go_slab;
@@ -408,7 +409,7 @@ static TH_INLINE_NO_TSAN bool th_is_traced(const th_worker *worker) {
 
 /* The bound of the numbers of workers that may have work; a spare raises it when it takes part. */
 static inline unsigned th_workers_end(const thrum_sched *sched) {
-    /* pairs: begin (bench.c); the spare's queues are made */
+    /* pairs: begin (spares.c); the spare's queues are made */
     return th_load_acquire(&sched->xworkers_end);
 }
 
@@ -416,7 +417,7 @@ static inline bool th_is_spare(const th_worker *worker) {
     return worker->index >= worker->sched->workers_regular && !worker->bound;
 }
 
-/* Whether it seems asleep to another thread; true for a spare on the bench, too. */
+/* Whether it seems asleep to another thread; true for an idle spare, too. */
 static inline bool th_seems_parked(const th_worker *worker) {
     return (th_load_relaxed(&worker->xsleep) & TH_SLEEP_PARKED) != 0; /* relaxed: a guess */
 }

@@ -24,8 +24,8 @@ typedef enum {
     TH_TRACED_STOLE,      /* the worker took work from `object`, a worker's number + 1, or 0 */
     TH_TRACED_RESCUED,    /* the worker took work from one that did not come round */
     TH_TRACED_WOKE,       /* the worker sent a wake to `object`, a worker's number + 1 */
-    TH_TRACED_STANDS_IN,  /* a spare stands in for `object`, a worker's number + 1, or 0 */
-    TH_TRACED_SITS_DOWN,  /* a spare has gone back to the bench */
+    TH_TRACED_TAKES_OVER, /* a spare takes over for `object`, a worker's number + 1, or 0 */
+    TH_TRACED_RETIRES,    /* a spare has retired */
     TH_TRACED_WAITED, /* the run's wait for the world outside, a th_on above `object`, is over */
     TH_TRACED_READ,   /* a call has read bytes, so many in place of a function, from a number + 1 */
     TH_TRACED_WROTE,  /* the same, it has written */

@@ -106,8 +106,8 @@ static inline bool th_cancel_is_on(const th_fiber *fiber) {
 void th_cancel_pass(void);
 
 /*
- * Once this returns, cancellers and inspectors touch no more what the caller has just taken back (a
- * waiter, a scope, its place in a handle).
+ * Once this returns, cancellers and inspectors no longer touch what the caller has just taken back
+ * (a waiter, a scope, its place in a handle).
  */
 static inline void th_cancel_taken_back(const th_fiber *fiber) {
     th_cancel_fence(fiber);

@@ -62,7 +62,7 @@ uint32_t th_waiter_wait_unlock(th_waiter *waiter, void *xword, uint64_t unlocked
  */
 uint32_t th_waiter_wait_until(th_waiter *waiter, int64_t deadline);
 
-/* Waits until a waker that found the waiter too late touches it no more (th_waiter_missed). */
+/* Waits until a waker that found the waiter too late no longer touches it (th_waiter_missed). */
 void th_waiter_wait_missed(th_waiter *waiter);
 
 /*

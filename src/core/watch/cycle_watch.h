@@ -1,5 +1,5 @@
 /*
- * cycle_watch.h: a thread that looks for waits in a circle (cycle.h), and whether anything can go
+ * cycle_watch.h: a thread that looks for waits in a cycle (cycle.h), and whether anything can go
  * on (deadlock.h), where the config asks for reports of deadlocks. It reports each once.
  * core/report/CYCLES.md and DEADLOCK.md have the argument.
  */

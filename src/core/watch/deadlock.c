@@ -195,7 +195,7 @@ void th_deadlock_hand_over(th_text *text) {
     th_text_free(text);
 }
 
-/* Waits in a circle are told with the others, and not once more by themselves. With the lock. */
+/* Waits in a cycle are told with the others, and not once more by themselves. With the lock. */
 static void word(thrum_sched *sched, const th_deadlock_place *place, th_text *text) {
     sched->deadlock_told = *place;
     th_cycles *cycles = th_cycles_find(sched);

@@ -312,7 +312,7 @@ static void add_all(th_text *text, thrum_sched *sched) {
         runs += !th_seems_parked(&sched->workers[i]);
     }
     /* relaxed: guesses */
-    const unsigned part = sched->workers_count - th_load_relaxed(&sched->bench.xbenched);
+    const unsigned part = sched->workers_count - th_load_relaxed(&sched->spare_set.xidle_spares);
     th_gauges_take(sched, &gauges);
     const uint64_t busy = runs + gauges.deferred;
     const uint64_t queued = gauges.runnable > busy ? gauges.runnable - busy : 0;

@@ -125,7 +125,7 @@ static th_work *find_once(th_worker *worker) {
     }
     if (th_unlikely(th_is_spare(worker)) && th_poll_help(worker) &&
         (work = worker->policy->pick(worker))) {
-        return work; /* of a worker that it stands in for */
+        return work; /* of a worker that it takes over for */
     }
     if ((work = th_deferred_take(worker))) {
         return work;

@@ -12,7 +12,9 @@
  */
 th_work *th_find(th_worker *worker);
 
-/* It has found work, and goes on to run it: it searches no longer, and is the sentinel no more. */
+/*
+ * It has found work, and goes on to run it: it searches no longer, and is no longer the sentinel.
+ */
 void th_found(th_worker *worker);
 
 #endif

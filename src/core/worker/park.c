@@ -166,11 +166,11 @@ static uint64_t let_others_change(const thrum_sched *sched, unsigned *pause) {
     return th_load_relaxed(&sched->xpark); /* relaxed: the exchange decides */
 }
 
-bool th_park_announce(th_worker *worker, bool on_bench) {
+bool th_park_announce(th_worker *worker, bool idle_spare) {
     thrum_sched *sched = worker->sched;
     unsigned me = worker->index + 1;
-    /* A short sleep, and one on the bench, is by the futex. */
-    bool polls = worker->polls && !on_bench && !worker->backoff.ns;
+    /* A short sleep, and an idle one, is by the futex. */
+    bool polls = worker->polls && !idle_spare && !worker->backoff.ns;
     uint32_t parked = TH_SLEEP_PARKED | (polls ? TH_SLEEP_POLLING : 0);
     /* pairs: notify_sleeper; without LISTED its entry was popped before
      * pairs: notify_sleeper; the set, which another thread may have opened */
@@ -186,8 +186,8 @@ bool th_park_announce(th_worker *worker, bool on_bench) {
     for (;;) {
         all = th_park_parked(word) + 1 >= sched->workers_count;
         backoff = worker->backoff.ns && !(word & TH_PARK_BACKOFF);
-        sentinel = !all && !on_bench && (worker->sentinel || !th_park_sentinel(word));
-        push = !sentinel && !entry && !on_bench;
+        sentinel = !all && !idle_spare && (worker->sentinel || !th_park_sentinel(word));
+        push = !sentinel && !entry && !idle_spare;
         if (push && !listed) {
             listed = true;
             /* relaxed: published by the exchange, before the entry can be popped */
@@ -205,8 +205,8 @@ bool th_park_announce(th_worker *worker, bool on_bench) {
             want = th_park_with_top(want, me);
         }
         /* lock-free: it fails only when another change of the word succeeded; ABA: parkword.h */
-        /* pairs: th_wake_one, th_rouse_lookout; link and LISTED of the entry, and how many sit on
-         * the bench. The fence in th_park orders the rest */
+        /* pairs: th_wake_one, th_rouse_monitor; link and LISTED of the entry, and how many
+         * spares are idle. The fence in th_park orders the rest */
         if (th_cas_release(&sched->xpark, &word, want)) {
             break;
         }
@@ -239,12 +239,12 @@ void th_park_unannounce(th_worker *worker) {
     worker->backing_off = false;
     worker->backoff_bit = false;
     worker->backoff.ns = 0;
-    worker->rounds.night = false;
-    /* pairs: begin_night; xnight, for th_watch_from
-     * pairs: th_park_announce, rest; the number of those that sit, for th_rouse_lookout */
+    worker->rounds.long_sleep = false;
+    /* pairs: begin_long_sleep; xlong_sleep, for th_watch_from
+     * pairs: th_park_announce, go_dormant; the number of idle spares, for th_rouse_monitor */
     uint64_t word = th_sub_acquire(&sched->xpark, change) - change;
-    if (th_unlikely(word & TH_PARK_REST)) {
-        th_rouse_lookout(sched, word);
+    if (th_unlikely(word & TH_PARK_DORMANT)) {
+        th_rouse_monitor(sched, word);
     }
 }
 
@@ -252,25 +252,25 @@ void th_park_unannounce(th_worker *worker) {
  * By the sentinel, when all are parked: from now on it sleeps long, until the deadlines of others
  * are overdue. False if one has gone on meanwhile.
  */
-static bool begin_night(th_worker *worker) {
+static bool begin_long_sleep(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     const int64_t first = th_timers_sleep_until(worker, true);
     uint64_t word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange decides */
     if (th_park_long(word)) {
-        /* It comes round if it does not begin the night: xnight is not to be believed then. */
+        /* It comes round if it does not begin the long sleep: xlong_sleep is not valid then. */
         word = th_or_relaxed(&sched->xpark, TH_PARK_WATCH) | TH_PARK_WATCH; /* relaxed: as above */
     }
     const int64_t after = th_watch_ns(sched);
     /* relaxed: published by the exchange */
-    th_store_relaxed(&worker->xnight, first < TH_FOREVER - after ? first + after : TH_FOREVER);
+    th_store_relaxed(&worker->xlong_sleep, first < TH_FOREVER - after ? first + after : TH_FOREVER);
     while (th_park_parked(word) == sched->workers_count) {
         /* lock-free: it fails only when another change of the word succeeded */
         /*
-         * pairs: th_park_unannounce; xnight. All were parked at this point of the word's order; a
-         * worker that goes on after it sees that the sentinel sleeps long
+         * pairs: th_park_unannounce; xlong_sleep. All were parked at this point of the word's
+         * order; a worker that goes on after it sees that the sentinel sleeps long
          */
         if (th_cas_release(&sched->xpark, &word, word & ~TH_PARK_WATCH)) {
-            worker->rounds.night = true;
+            worker->rounds.long_sleep = true;
             return true;
         }
     }
@@ -278,8 +278,8 @@ static bool begin_night(th_worker *worker) {
 }
 
 /* Its time has come: it comes round again. */
-static void end_night(th_worker *worker) {
-    worker->rounds.night = false;
+static void end_long_sleep(th_worker *worker) {
+    worker->rounds.long_sleep = false;
     /* relaxed: only the sentinel takes the bit away */
     th_or_relaxed(&worker->sched->xpark, TH_PARK_WATCH);
     (void)th_sentinel_begin(worker, false);
@@ -299,7 +299,7 @@ static int64_t first_sleep(th_worker *worker) {
 
 /* The worker's own timers end any of its sleeps; the timers of all end the sentinel's. */
 static int64_t with_timers(const th_worker *worker, int64_t deadline) {
-    const bool rounds = worker->sentinel && !worker->rounds.night;
+    const bool rounds = worker->sentinel && !worker->rounds.long_sleep;
     int64_t first = th_timers_sleep_until(worker, rounds);
     int64_t due = rounds ? th_reclaim_due(worker) : TH_FOREVER;
     first = due < first ? due : first;
@@ -338,8 +338,8 @@ static void sleep_until_notified(th_worker *worker, unsigned long *slack) {
             continue; /* notified, or an entry popped, or a spurious wake: the word tells */
         }
         th_count(&worker->counters.xwakes_timer, 1);
-        if (worker->rounds.night) {
-            end_night(worker);
+        if (worker->rounds.long_sleep) {
+            end_long_sleep(worker);
         }
         bool timers_due = with_timers(worker, TH_FOREVER) <= th_os_now();
         if (worker->sentinel && !worker->backing_off && !timers_due) {
@@ -347,8 +347,8 @@ static void sleep_until_notified(th_worker *worker, unsigned long *slack) {
             /* relaxed: a hint, and the exchange decides */
             if (!th_load_relaxed(&sched->xdeferred) && !pending(worker) &&
                 th_park_parked(th_load_relaxed(&sched->xpark)) == sched->workers_count &&
-                th_sentinel_may_rest(worker) && begin_night(worker)) {
-                deadline = th_load_relaxed(&worker->xnight); /* relaxed: its own */
+                th_sentinel_may_rest(worker) && begin_long_sleep(worker)) {
+                deadline = th_load_relaxed(&worker->xlong_sleep); /* relaxed: its own */
                 continue;
             }
             th_round round = th_sentinel_round(worker, &ns);

@@ -13,14 +13,14 @@
  */
 void th_park(th_worker *worker);
 
-/* ---- the steps of parking, of which the bench makes its own (bench.c) ---- */
+/* ---- the steps of parking, of which spares make their own (spares.c) ---- */
 
 /*
  * Announces the worker in both words; returns whether it is the last to park. From here on it may
  * be notified: by its own word, and, once it stands in the park word, as the top of the stack or as
- * the sentinel. On the bench it is neither. A fence must follow.
+ * the sentinel. idle it is neither. A fence must follow.
  */
-bool th_park_announce(th_worker *worker, bool on_bench);
+bool th_park_announce(th_worker *worker, bool idle_spare);
 /* Behind the fence: if all are parked now, tells those that wait for that. */
 void th_park_tell(thrum_sched *sched);
 /* Goes on without having been notified; false if another thread has notified it meanwhile. */
@@ -31,7 +31,7 @@ void th_park_unannounce(th_worker *worker);
 /* Becomes a searcher if there are not too many. */
 bool th_search_begin(th_worker *worker);
 /*
- * The worker has work, or goes to the bench, so it searches no longer and is not the sentinel: the
+ * The worker has work, or becomes idle, so it searches no longer and is not the sentinel: the
  * last to leave the search makes sure that the rest is not forgotten.
  */
 void th_went_busy(th_worker *worker);

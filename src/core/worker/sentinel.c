@@ -62,7 +62,7 @@ static bool go_long(th_worker *worker) {
         return false;
     }
     /* relaxed: the barrier orders it; nobody relies on a time that it comes */
-    th_store_relaxed(&worker->xnight, TH_FOREVER);
+    th_store_relaxed(&worker->xlong_sleep, TH_FOREVER);
     /* relaxed: the barrier orders it; only the sentinel takes the bit away, and this is it */
     th_and_relaxed(&sched->xpark, ~TH_PARK_WATCH);
     if (th_fence_heavy() && !anything_queued(worker) && !th_poll_watched(sched) &&

@@ -31,7 +31,7 @@ int64_t th_stall_interval(const thrum_sched *sched) {
  * for how long the thread could have run.
  */
 static bool is_blocked(const th_worker *w, th_held *held, int64_t ran, int64_t span, bool late) {
-    const th_bench *bench = &w->sched->bench;
+    const th_spare_set *set = &w->sched->spare_set;
     uint64_t number = th_load_relaxed(&w->xtid); /* relaxed: written when the thread began */
     bool known = ran != NEVER && held->ran_ns != NEVER;
     int64_t could = late ? th_stall_interval(w->sched) : span;
@@ -42,7 +42,7 @@ static bool is_blocked(const th_worker *w, th_held *held, int64_t ran, int64_t s
         return true; /* it has not run at all since that was found out */
     }
     /* No more workers are awake than there are processors: none has to wait for one. */
-    if ((!late && bench->running <= bench->cpus) || th_os_thread_waits(number)) {
+    if ((!late && set->running <= set->cpus) || th_os_thread_waits(number)) {
         held->blocked_at = ran;
         return true;
     }
@@ -51,11 +51,11 @@ static bool is_blocked(const th_worker *w, th_held *held, int64_t ran, int64_t s
 
 static void forget(th_held *held, uint64_t tick, int64_t now) {
     *held =
-        (th_held){.tick = tick, .since = now, .ran_ns = NEVER, .blocked_at = NEVER, .standin = -1};
+        (th_held){.tick = tick, .since = now, .ran_ns = NEVER, .blocked_at = NEVER, .spare = -1};
 }
 
 static void look_at(thrum_sched *sched, const th_worker *w, int64_t now, int64_t span) {
-    th_held *held = &sched->bench.held[w->index];
+    th_held *held = &sched->spare_set.held[w->index];
     uint64_t tick = th_load_relaxed(&w->xtick); /* relaxed: only whether it moves */
     bool late = span > LATE * th_stall_interval(sched);
     if (!held->since || tick != held->tick) {
@@ -67,7 +67,7 @@ static void look_at(thrum_sched *sched, const th_worker *w, int64_t now, int64_t
     if (held->looks >= LOOKS * WEIGHT && now - held->since >= bound(sched)) {
         if (!held->held) {
             held->held = true;
-            /* relaxed: a figure to look at; a lookout may be in no column of the metrics */
+            /* relaxed: a figure to look at; a monitor may be in no column of the metrics */
             th_add_relaxed(&sched->externals.counters.xstalls, 1u);
         }
         held->blocked = is_blocked(w, held, ran, span, late);
@@ -95,22 +95,22 @@ static unsigned count_running(const thrum_sched *sched) {
 
 void th_stall_look(th_worker *by, int64_t now) {
     thrum_sched *sched = by->sched;
-    th_bench *bench = &sched->bench;
-    int64_t span = now - bench->looked_at;
+    th_spare_set *set = &sched->spare_set;
+    int64_t span = now - set->looked_at;
     bool waits = sched->policy->pending(by) ||
                  th_load_relaxed(&sched->xdeferred); /* relaxed: a guess, as all of this */
     bool all_held = true;
     bool leaves = false;
-    bench->running = count_running(sched);
-    bench->blocked = 0;
-    bench->computing = false;
+    set->running = count_running(sched);
+    set->blocked = 0;
+    set->computing = false;
     for (unsigned i = 0; i < th_workers_end(sched); i++) {
         const th_worker *w = &sched->workers[i];
-        th_held *held = &bench->held[i];
+        th_held *held = &set->held[i];
         if (w == by || th_seems_parked(w)) {
             /* relaxed: only whether it moves */
             forget(held, th_load_relaxed(&w->xtick), now);
-            all_held = all_held && th_is_spare(w) && !w->stint.takes_part; /* on the bench */
+            all_held = all_held && th_is_spare(w) && !w->stint.active; /* idle */
             continue;
         }
         look_at(sched, w, now, span);
@@ -118,17 +118,17 @@ void th_stall_look(th_worker *by, int64_t now) {
         waits = waits || left;
         leaves = leaves || (left && held->held);
         all_held = all_held && held->held;
-        bench->blocked += held->held && held->blocked;
-        bench->computing = bench->computing || (held->held && !held->blocked);
+        set->blocked += held->held && held->blocked;
+        set->computing = set->computing || (held->held && !held->blocked);
     }
-    bench->stuck = leaves || (all_held && waits);
-    bench->waiting_since = !waits                              ? INT64_MAX
-                           : bench->waiting_since == INT64_MAX ? now
-                                                               : bench->waiting_since;
+    set->stuck = leaves || (all_held && waits);
+    set->waiting_since = !waits                            ? INT64_MAX
+                         : set->waiting_since == INT64_MAX ? now
+                                                           : set->waiting_since;
     unsigned spares = sched->workers_count - sched->workers_regular;
-    unsigned wanted = bench->blocked + bench->computing;
-    bench->wanted = wanted < spares ? wanted : spares;
-    bench->looked_at = now;
+    unsigned wanted = set->blocked + set->computing;
+    set->wanted = wanted < spares ? wanted : spares;
+    set->looked_at = now;
 }
 
 /*
@@ -137,10 +137,9 @@ void th_stall_look(th_worker *by, int64_t now) {
  * when what waits is not served by any other worker.
  */
 bool th_stall_calls(const thrum_sched *sched, int64_t now) {
-    const th_bench *bench = &sched->bench;
-    if (bench->waiting_since == INT64_MAX || bench->standing_in >= bench->wanted) {
+    const th_spare_set *set = &sched->spare_set;
+    if (set->waiting_since == INT64_MAX || set->active >= set->wanted) {
         return false;
     }
-    return bench->standing_in < bench->blocked ||
-           (bench->stuck && now - bench->waiting_since >= bound(sched));
+    return set->active < set->blocked || (set->stuck && now - set->waiting_since >= bound(sched));
 }

@@ -3,7 +3,7 @@
  */
 #include "core/worker/watched_find.h"
 
-#include "core/worker/bench.h"
+#include "core/worker/spares.h"
 #include "core/worker/find.h"
 #include "platform/asymmetric.h"
 
@@ -19,7 +19,7 @@ th_work *th_watched_find(th_worker *worker) {
     th_stalls *stalls = &worker->sched->stalls;
     th_work *work;
     if (th_is_spare(worker)) {
-        work = th_bench_find(worker);
+        work = th_spares_find(worker);
     } else {
         do { /* a worker with a search of its own is asked again when it has slept */
             worker->stint.slept = false;

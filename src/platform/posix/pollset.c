@@ -2,10 +2,10 @@
  * pollset.c: sets of descriptors by poll(), and the wake-ups in them (wakeup.c).
  *
  * poll() tells a state, again and again; the contract wants changes. So each member of a set has
- * bits that are *wanted*. A wait asks for these alone, and what it tells is wanted no more, until a
- * call on the descriptor has been made that may have found nothing left (unix/io/edge.h): whoever
+ * bits that are *wanted*. A wait asks for these alone, and what it tells is no longer wanted, until
+ * a call on the descriptor has been made that may have found nothing left (unix/io/edge.h): whoever
  * waits for an event has made one. That the other side has ended is told once more, whatever is
- * wanted. A bit that is wanted once too often costs an event in vain. An answer to a question from
+ * wanted. A bit that is wanted once too often costs a spurious event. An answer to a question from
  * before such a call may be out of date, so it is dropped: poll() tells again what is still so.
  *
  * A set is named by the reading end of its wake-up. What belongs to a number, as a set's, an

@@ -39,7 +39,7 @@
 /* What a file is ready for, in the kernel's words. */
 #define SIM_READY_IN 1u
 #define SIM_READY_OUT 2u
-#define SIM_READY_ENDED 4u  /* the other side sends no more */
+#define SIM_READY_ENDED 4u  /* the other side sends nothing more */
 #define SIM_READY_GONE 8u   /* nor does this one */
 #define SIM_READY_ERROR 16u /* an error waits, or nobody reads any more */
 

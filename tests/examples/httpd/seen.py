@@ -87,7 +87,7 @@ def test_log_that_nobody_reads():
 
 
 def test_stderr_that_nobody_reads():
-    """Nor does what is said in vain hold up the end: here, that lines were lost."""
+    """Nor does what is said for nothing hold up the end: here, that lines were lost."""
     out, into = full_pipe()
     with Server(log=True, err=into) as server:
         os.close(into)

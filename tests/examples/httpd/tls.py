@@ -32,8 +32,8 @@ def is_there():
     return b"not supported" not in said.stderr
 
 
-class Sealed(Client):
-    """A client that talks TLS, and believes the issuer of the tests."""
+class Encrypted(Client):
+    """A client that talks TLS, and trusts the issuer of the tests."""
 
     def __init__(self, port, text=b"", issuer="ca", **options):
         super().__init__(port, **options)
@@ -62,7 +62,7 @@ def test_tls_requests():
     if not is_there():
         return
     with serve() as server:
-        with Sealed(server.port) as client:
+        with Encrypted(server.port) as client:
             assert client.socket.selected_alpn_protocol() == "http/1.1"
             for _ in range(3):
                 assert client.lives()
@@ -76,7 +76,7 @@ def test_tls_requests():
             client.send(b"GET /huge HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
             expect(client.answer(), 200, bytes(HUGE))
             assert client.rest() == b""  # which ends cleanly: a ragged end raises
-        with Sealed(server.port, b"nonsense\r\n\r\n") as client:
+        with Encrypted(server.port, b"nonsense\r\n\r\n") as client:
             expect(client.answer(), 400)
             assert client.rest() == b""
 
@@ -88,7 +88,7 @@ def test_tls_is_asked_for():
     with serve() as server:
         with server.client(GET) as client:
             assert HELLO not in client.rest()
-        with Sealed(server.port) as client:
+        with Encrypted(server.port) as client:
             assert client.lives()
     with serve("--head-time", "0.2") as server:
         with server.client() as client:
@@ -101,7 +101,7 @@ def test_tls_ends():
         return
     with serve() as server:
         silent = server.client()
-        clients = [Sealed(server.port) for _ in range(10)]
+        clients = [Encrypted(server.port) for _ in range(10)]
         for client in clients:
             assert client.lives()
         server.process.send_signal(signal.SIGTERM)
@@ -134,12 +134,12 @@ def test_tls_reload():
     if not is_there():
         return
     with serve(stderr=b"stays as it was") as server:
-        with Sealed(server.port) as before:
+        with Encrypted(server.port) as before:
             assert before.subject() == "own"
             copy_as_served("next")
             server.process.send_signal(signal.SIGHUP)
             while True:
-                with Sealed(server.port) as client:
+                with Encrypted(server.port) as client:
                     if client.subject() == "next":
                         break
             assert before.lives()
@@ -147,7 +147,7 @@ def test_tls_reload():
                 file.write("nothing of use")
             server.process.send_signal(signal.SIGHUP)
             assert b"stays as it was" in server.process.stderr.readline()
-            with Sealed(server.port) as client:
+            with Encrypted(server.port) as client:
                 assert client.subject() == "next"
                 assert client.lives()
             assert before.lives()
@@ -178,9 +178,9 @@ def test_tls_ciphers():
             context.maximum_version = ssl.TLSVersion.TLSv1_2
             context.set_ciphers(ciphers)
             with server.client() as client:
-                sealed = context.wrap_socket(client.socket, server_hostname="a.test")
-                name = sealed.cipher()[0]
-                sealed.close()
+                encrypted = context.wrap_socket(client.socket, server_hostname="a.test")
+                name = encrypted.cipher()[0]
+                encrypted.close()
                 return name
 
         both = ("ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384")

@@ -239,7 +239,7 @@ static int fork_and_spin(void *arg) {
     for (int i = 0; i < FORKS; i++) {
         thrum_fork_start(&forks[i], count_fork, NULL);
     }
-    /* what is offered is stolen; then a worker tries for the others, in vain */
+    /* what is offered is stolen; then a worker tries for the others, for nothing */
     SPIN_UNTIL(th_os_fails_left(TH_OS_FAULT_BARRIER) < UINT32_MAX ||
                atomic_load(&forks_run) == FORKS);
     for (int i = FORKS - 1; i >= 0; i--) {

@@ -30,8 +30,8 @@ static int64_t in_vain_since(thrum_sched *sched, int64_t instead) {
 }
 
 /*
- * The library decides after a second in vain: as if that had passed, with some attempts after it.
- * By a thread or a task that waits meanwhile.
+ * The library decides after a second for nothing: as if that had passed, with some attempts after
+ * it. By a thread or a task that waits meanwhile.
  */
 static void second_passes(thrum_sched *sched) {
     enum { ATTEMPTS = 20 };

@@ -1,6 +1,6 @@
 /*
  * no_stack_late.c: the last body ends, and the system gives stacks again, between an attempt to get
- * one that is in vain and the question whether anything is left that could free one.
+ * one that is for nothing and the question whether anything is left that could free one.
  */
 /* POSIX: wrap: th_os_now mmap */
 /* wrap: th_os_now mmap */
@@ -60,7 +60,7 @@ static int answer(void *arg) {
     return 42;
 }
 
-/* The library decides after a second in vain: as if that had passed. */
+/* The library decides after a second for nothing: as if that had passed. */
 static bool second_passes(void) {
     th_lock_acquire(&sched->deferred_lock);
     const bool in_vain = sched->deferred_since != 0;

@@ -234,7 +234,7 @@ static void *binds(void *arg) {
     return NULL;
 }
 
-/* Stops the other one in vain; afterwards it binds to it, and runs what is posted. */
+/* Stops the other one for nothing; afterwards it binds to it, and runs what is posted. */
 static int fails_to_stop(void *arg) {
     rig *other = arg;
     pthread_t thread;

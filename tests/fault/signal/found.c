@@ -123,7 +123,7 @@ static bool run_short(bool tied) {
     wanderer w = {.sem = THRUM_SEM_INIT(0)};
     rig_init(&r);
     r.config.workers = 2;
-    r.config.workers_spare = 0;      /* spares on the bench count as parked */
+    r.config.workers_spare = 0;      /* idle spares count as parked */
     r.config.stack_size = 32u << 20; /* such stacks are mapped one by one */
     rig_start(&r);
     /*

@@ -87,7 +87,7 @@ int wire_close(wire *w, int e, bool releases);
 int wire_close_all(wire *w);
 /*
  * By a fiber, the only user: if the wire is whole, another fiber writes once more, and ends the
- * lane, and this one reads it all. NULL: nothing is lost, and no call waits in vain.
+ * lane, and this one reads it all. NULL: nothing is lost, and no call waits for nothing.
  */
 const char *wire_drain(wire *w);
 

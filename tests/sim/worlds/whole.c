@@ -299,7 +299,7 @@ SIM_UNSEEN static void sched_rests(const thrum_sched *sched) {
         return;
     }
     RESTED(inject_is_empty(&sched->inject) && !sched->inject.xturn);
-    RESTED(fifo_is_empty(&sched->fifo) && !sched->fifo.role.xrole);
+    RESTED(fifo_is_empty(&sched->fifo) && !sched->fifo.combiner.xcombiner);
     RESTED(!sched->xglobal_count);
     for (unsigned i = 0; i < sched->workers_count; i++) {
         worker_rests(&sched->workers[i]);

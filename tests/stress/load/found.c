@@ -16,7 +16,7 @@ static const thrum_policy policies[] = {THRUM_SHARDED, THRUM_GLOBAL};
 static void begin_as(rig *r, unsigned workers, thrum_policy policy) {
     rig_init(r);
     r->config.workers = workers;
-    r->config.workers_spare = 0; /* some count who is parked, and spares on the bench are, too */
+    r->config.workers_spare = 0; /* some count who is parked, and idle spares are, too */
     r->config.policy = policy;
     rig_start(r);
 }

@@ -11,7 +11,7 @@
 
 #include <semaphore.h>
 
-#include "core/basis/bench_state.h"
+#include "core/basis/spare_state.h"
 #include "core/state/worker.h"
 #include "support/support.h"
 #include "support/ticks.h"
@@ -94,27 +94,27 @@ static inline thrum_metrics held_metrics(const hold *h) {
 }
 
 /* How many spares take part now. */
-static inline unsigned held_standing_in(hold *h) {
-    th_bench *bench = &h->r.sched->bench;
-    th_lock_acquire(&bench->lock);
-    unsigned n = bench->standing_in;
-    th_lock_release(&bench->lock);
+static inline unsigned held_active_spares(hold *h) {
+    th_spare_set *set = &h->r.sched->spare_set;
+    th_lock_acquire(&set->lock);
+    unsigned n = set->active;
+    th_lock_release(&set->lock);
     return n;
 }
 
 /*
- * Waits until no spare takes part any more. It also returns if there is no lookout (all spares
+ * Waits until no spare takes part any more. It also returns if there is no monitor (all spares
  * take part), or if it rests because a worker has long been free: then those that sleep go back
  * when they are woken next.
  */
 static inline void held_settle(hold *h) {
-    th_bench *bench = &h->r.sched->bench;
+    th_spare_set *set = &h->r.sched->spare_set;
     bool settled = false;
     while (!settled) {
-        th_lock_acquire(&bench->lock);
-        settled = bench->standing_in == 0 || !bench->has_lookout ||
-                  (th_load_relaxed(&h->r.sched->xpark) & TH_PARK_REST) != 0;
-        th_lock_release(&bench->lock);
+        th_lock_acquire(&set->lock);
+        settled = set->active == 0 || !set->has_monitor ||
+                  (th_load_relaxed(&h->r.sched->xpark) & TH_PARK_DORMANT) != 0;
+        th_lock_release(&set->lock);
         sched_yield();
     }
 }

@@ -18,7 +18,7 @@ static unsigned let_go(th_idle_spin *spin) {
 }
 
 TEST(each_time_in_vain_halves_how_often_it_is_done) {
-    /* After n times in vain in a row 2^n - 1 chances are let go, and never more than 63. */
+    /* After n times for nothing in a row 2^n - 1 chances are let go, and never more than 63. */
     th_idle_spin spin = {.taken = false};
     static const unsigned expected[] = {0, 1, 3, 7, 15, 31, 63, 63, 63};
     for (unsigned i = 0; i < sizeof expected / sizeof expected[0]; i++) {
@@ -28,7 +28,7 @@ TEST(each_time_in_vain_halves_how_often_it_is_done) {
 }
 
 TEST(a_time_that_has_helped_begins_anew) {
-    /* A look that has found a job wipes out those in vain before it. */
+    /* A look that has found a job wipes out those for nothing before it. */
     th_idle_spin spin = {.taken = false};
     for (unsigned i = 0; i < 5; i++) {
         (void)let_go(&spin);

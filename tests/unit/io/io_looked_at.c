@@ -77,7 +77,7 @@ TEST(others_look_when_a_worker_computes) {
 }
 
 TEST(a_spare_looks_when_all_workers_are_held_up) {
-    /* All regular workers are in long runs; a spare stands in, and finds what is ready. */
+    /* All regular workers are in long runs; a spare takes over, and finds what is ready. */
     scene s = {.got = 0};
     rig_init(&s.r);
     s.r.config.workers_spare = 2;

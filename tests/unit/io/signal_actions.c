@@ -103,7 +103,7 @@ static void chains(int number, siginfo_t *info, void *context) {
     chained.sa_sigaction(number, info, context);
 }
 
-TEST(handlers_that_call_the_one_before_make_no_circle) {
+TEST(handlers_that_call_the_one_before_make_no_cycle) {
     /* Set while it was caught, it calls ours, which was before it, and is called by ours. */
     CHECK_EQ(thrum_signal_catch(SIGUSR1), 0);
     struct sigaction action = {.sa_sigaction = chains, .sa_flags = SA_SIGINFO};

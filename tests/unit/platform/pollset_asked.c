@@ -23,7 +23,7 @@ int __wrap_th_system_poll(void *fds, unsigned n, int64_t deadline) {
 }
 
 TEST(an_answer_from_before_a_read_is_none) {
-    /* Whoever waits for the next byte would wake in vain. What comes later is told. */
+    /* Whoever waits for the next byte would wake for nothing. What comes later is told. */
     int fds[2];
     char byte;
     th_os_pollset set;

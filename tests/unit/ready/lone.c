@@ -57,9 +57,9 @@ static bool nobody_comes(const lone *l) {
 /* Computes until the others have nothing to do any more, and sleep accordingly. */
 static void compute_first(lone *l) {
     if (l->refused) {
-        const bool night = th_park_long(park_word(l)); /* it began while this one slept, too */
+        const bool long_sleep = th_park_long(park_word(l)); /* it began while this one slept, too */
         const uint64_t end = rounds(l) + 30;
-        while (!night && rounds(l) < end && th_park_sentinel(park_word(l))) {
+        while (!long_sleep && rounds(l) < end && th_park_sentinel(park_word(l))) {
             CHECK(!th_park_long(park_word(l)));
         }
     } else {

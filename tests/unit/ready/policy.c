@@ -1,5 +1,5 @@
 /*
- * policy.c: fairness of the queues, and a mixed load on every combination of the policies' knobs.
+ * policy.c: fairness of the queues, and a mixed load on every combination of the policies' options.
  */
 #include "support/support.h"
 #include "support/times.h"
@@ -338,7 +338,7 @@ TEST(lifo_limit_lets_the_queue_run_once) {
     rig_stop(&r);
 }
 
-/* ---- every knob ---- */
+/* ---- every option ---- */
 
 typedef struct load {
     rig *r;

@@ -1,6 +1,6 @@
 /*
  * run_ticks.c: by whichever way a worker gets work, the run begins with a pick that is counted.
- * standin.c checks the same of what spares take over.
+ * spares.c checks the same of what spares take over.
  */
 /* matrix: policy workers */
 #include "support/ticks.h"

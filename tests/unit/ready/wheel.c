@@ -251,7 +251,8 @@ TEST(anything_may_happen_between_two_turns) {
 /* ---- earliest after removals ---- */
 
 TEST(one_wake_makes_earliest_exact_again) {
-    /* After removals an idle scheduler wakes in vain once at most, if nothing changes meanwhile. */
+    /* After removals an idle scheduler wakes for nothing once at most, if nothing changes
+     * meanwhile. */
     for (unsigned seed = 0; seed < 200; seed++) {
         int64_t now = START;
         begin(now, seed);

@@ -1,5 +1,5 @@
 /*
- * deadlock_cycle.c: tasks that wait for each other in a circle are told while timers tick and other
+ * deadlock_cycle.c: tasks that wait for each other in a cycle are told while timers tick and other
  * tasks run, as a chain, in reports and in dumps.
  */
 /* matrix: policy workers */
@@ -37,7 +37,7 @@ static void all_hold(void) {
     CHECK(thrum_barrier_wait(&k.all_hold) >= 0);
 }
 
-/* ---- members of a circle ---- */
+/* ---- members of a cycle ---- */
 
 /* The i'th of n holds its own and wants that of the next. */
 static __attribute__((noinline)) int hugs(unsigned i, unsigned n) {
@@ -123,43 +123,43 @@ static int holds_and_waits_for_children(void *arg) {
     return thrum_scope_join(&scope);
 }
 
-/* ---- a program that has a circle, and a timer ---- */
+/* ---- a program that has a cycle, and a timer ---- */
 
-typedef struct circle {
+typedef struct cycle {
     thrum_fn fn;
     unsigned count; /* tasks that run it; each gets its number */
     const char *told[6];
-} circle;
+} cycle;
 
-static const circle circles[] = {
+static const cycle cycles[] = {
     {hugs_of_two,
      2,
-     {": 2 wait for each other in a circle, and nothing ends it\n  fiber ",
+     {": 2 wait for each other in a cycle, and nothing ends it\n  fiber ",
       " \"member 0\" waits for mutex 0x", " \"member 1\" waits for mutex 0x", ", held by fiber ",
       ", for "}},
     {hugs_of_three,
      3,
-     {": 3 wait for each other in a circle, and nothing ends it\n  fiber ",
+     {": 3 wait for each other in a cycle, and nothing ends it\n  fiber ",
       " \"member 2\" waits for mutex 0x"}},
     {writes_and_wants,
      2,
-     {": 2 wait for each other in a circle, and nothing ends it\n",
+     {": 2 wait for each other in a cycle, and nothing ends it\n",
       " \"member 0\" waits for rwlock to write 0x", " \"member 1\" waits for rwlock to read 0x"}},
     {does_once,
      2,
-     {": 2 wait for each other in a circle, and nothing ends it\n",
+     {": 2 wait for each other in a cycle, and nothing ends it\n",
       " \"member 0\" waits for once 0x", ", run by fiber "}},
     {joins_the_other,
      2,
-     {": 2 wait for each other in a circle, and nothing but a cancel ends it\n",
+     {": 2 wait for each other in a cycle, and nothing but a cancel ends it\n",
       " \"member 0\" waits for task 0x", " \"member 1\", which is fiber "}},
     {holds_and_joins,
      2,
-     {": 2 wait for each other in a circle, and nothing but a cancel ends it\n",
+     {": 2 wait for each other in a cycle, and nothing but a cancel ends it\n",
       " \"member 0\" waits for task 0x", " \"member 1\" waits for mutex 0x"}},
     {holds_and_waits_for_children,
      1,
-     {": 2 wait for each other in a circle, and nothing ends it\n",
+     {": 2 wait for each other in a cycle, and nothing ends it\n",
       " \"member 0\" waits for scope 0x", ", a child of which is fiber ", " waits for mutex 0x"}},
 };
 
@@ -172,7 +172,7 @@ static int ticks(void *arg) {
     return 0;
 }
 
-static void spawn_members(const circle *c) {
+static void spawn_members(const cycle *c) {
     for (unsigned i = 0; i < c->count; i++) {
         thrum_attr attr = THRUM_ATTR_INIT;
         char name[32];
@@ -189,7 +189,7 @@ static int ties(void *arg) {
     return ticks(NULL);
 }
 
-static void check_report_has(const circle *c, const char *report) {
+static void check_report_has(const cycle *c, const char *report) {
     for (unsigned i = 0; i < COUNT_OF(c->told) && c->told[i]; i++) {
         if (!strstr(report, c->told[i])) {
             check_failed(__FILE__, __LINE__, "\"%s\" is not in: %s", c->told[i], report);
@@ -199,7 +199,7 @@ static void check_report_has(const circle *c, const char *report) {
     abort();
 }
 
-/* The hook of a program that has one circle. */
+/* The hook of a program that has one cycle. */
 static void check_report(void *ctx, const char *report) {
     CHECK(strstr(report, "thrum: deadlock in scheduler \"knot\": ") == report);
     check_report_has(ctx, report);
@@ -208,7 +208,7 @@ static void check_report(void *ctx, const char *report) {
 static thrum_sched *knot_sched; /* of programs whose threads are not all its own */
 
 static void run_until_told(void *arg) {
-    const circle *c = arg;
+    const cycle *c = arg;
     thrum_config config;
     thrum_config_init(&config);
     config.deadlock = check_report;
@@ -218,7 +218,7 @@ static void run_until_told(void *arg) {
     (void)thrum_run(&config, ties, arg);
 }
 
-static void check_circle(const circle *c) {
+static void check_cycle(const cycle *c) {
     check_dies(run_until_told, (void *)(uintptr_t)c, "all of it is told\n");
 }
 
@@ -228,42 +228,42 @@ static void run_and_abort(void *arg) {
     thrum_config_init(&config);
     config.on_deadlock = THRUM_DEADLOCK_ABORT;
     knot_init(2);
-    (void)thrum_run(&config, ties, (void *)(uintptr_t)&circles[0]);
+    (void)thrum_run(&config, ties, (void *)(uintptr_t)&cycles[0]);
 }
 
 TEST(two_mutexes_crosswise) {
     /* The report comes while two timers tick, and tells who holds what, and for how long. */
-    check_circle(&circles[0]);
+    check_cycle(&cycles[0]);
 }
 
 TEST(three_mutexes_in_a_ring) {
     /* Each of the three members is told. */
-    check_circle(&circles[1]);
+    check_cycle(&cycles[1]);
 }
 
 TEST(a_rwlock_held_for_writing) {
     /* Readers and writers wait for the writer that holds it. */
-    check_circle(&circles[2]);
+    check_cycle(&cycles[2]);
 }
 
 TEST(two_onces_that_need_each_other) {
     /* A once waits for the caller that runs its function. */
-    check_circle(&circles[3]);
+    check_cycle(&cycles[3]);
 }
 
 TEST(two_tasks_that_join_each_other) {
     /* The report says that a cancel would end it. */
-    check_circle(&circles[4]);
+    check_cycle(&cycles[4]);
 }
 
 TEST(a_mutex_held_over_a_join) {
-    /* Edges of different kinds make a circle. */
-    check_circle(&circles[5]);
+    /* Edges of different kinds make a cycle. */
+    check_cycle(&cycles[5]);
 }
 
 TEST(a_mutex_held_over_a_scope) {
     /* Of a scope's children one is enough. */
-    check_circle(&circles[6]);
+    check_cycle(&cycles[6]);
 }
 
 /* ---- dumps ---- */
@@ -277,9 +277,9 @@ static bool is_told_by(page *p, thrum_format format, const char *told) {
     return false;
 }
 
-/* Dumps until the circle is closed: a dump tells it at once. */
+/* Dumps until the cycle is closed: a dump tells it at once. */
 static int ties_and_dumps(void *arg) {
-    const circle *c = arg;
+    const cycle *c = arg;
     page text;
     page json;
     CHECK_EQ(thrum_go(ticks, NULL), 0);
@@ -296,7 +296,7 @@ static int ties_and_dumps(void *arg) {
 }
 
 static void run_and_dump(void *arg) {
-    const circle *c = arg;
+    const cycle *c = arg;
     thrum_config config;
     thrum_config_init(&config);
     knot_init(c->count);
@@ -305,22 +305,22 @@ static void run_and_dump(void *arg) {
 
 TEST(a_dump_tells_it_at_once) {
     /* As text and as JSON, also where reports are off. */
-    for (size_t i = 0; i < COUNT_OF(circles); i++) {
-        check_dies(run_and_dump, (void *)(uintptr_t)&circles[i], "all of it is told\n");
+    for (size_t i = 0; i < COUNT_OF(cycles); i++) {
+        check_dies(run_and_dump, (void *)(uintptr_t)&cycles[i], "all of it is told\n");
     }
 }
 
 TEST(a_report_can_end_the_program) {
-    /* THRUM_DEADLOCK=abort does so for a circle, too. */
-    check_dies(run_and_abort, NULL, ": 2 wait for each other in a circle, and nothing ends it\n");
+    /* THRUM_DEADLOCK=abort does so for a cycle, too. */
+    check_dies(run_and_abort, NULL, ": 2 wait for each other in a cycle, and nothing ends it\n");
 }
 
 /* ---- a thread that is bound ---- */
 
-static const circle with_bound_thread = {
+static const cycle with_bound_thread = {
     hugs_of_two,
     1,
-    {": 2 wait for each other in a circle, and nothing ends it\n", "\n  bound thread ",
+    {": 2 wait for each other in a cycle, and nothing ends it\n", "\n  bound thread ",
      ", held by bound thread ", " waits for mutex 0x"},
 };
 
@@ -339,21 +339,21 @@ static void tie_with_bound_thread(void *arg) {
     (void)hugs(0, 2);
 }
 
-TEST(a_bound_thread_in_the_circle) {
+TEST(a_bound_thread_in_the_cycle) {
     /* It holds one mutex as a thread, and is told by its number. */
     check_dies(tie_with_bound_thread, (void *)(uintptr_t)&with_bound_thread, "all of it is told\n");
 }
 
 /* ---- threads that are not bound ---- */
 
-static const circle with_threads = {
+static const cycle with_threads = {
     hugs_of_three,
     1,
-    {": 3 wait for each other in a circle, and nothing ends it\n", "\n  fiber ", "\n  thread ",
+    {": 3 wait for each other in a cycle, and nothing ends it\n", "\n  fiber ", "\n  thread ",
      ", held by thread ", " waits for mutex 0x", ", held by fiber "},
 };
 
-static const circle with_threads_json = {
+static const cycle with_threads_json = {
     hugs_of_three,
     1,
     {"\"deadlock\": [\n  {\"count\": 3, \"cancel_ends_it\": false", "{\"external\": ",
@@ -369,7 +369,7 @@ static void *hugs_in_a_thread(void *arg) {
     return NULL;
 }
 
-static void tie_with_threads(const circle *c, bool tell) {
+static void tie_with_threads(const cycle *c, bool tell) {
     thrum_config config;
     pthread_t threads[2];
     thrum_attr attr = THRUM_ATTR_INIT;
@@ -407,7 +407,7 @@ static void tie_and_dump(void *arg) {
     tie_with_threads(&with_threads_json, false);
 }
 
-TEST(plain_threads_in_the_circle) {
+TEST(plain_threads_in_the_cycle) {
     /* Two of three are threads that are not bound, and are told by their numbers. */
     check_dies(tie_and_report, NULL, "all of it is told\n");
     check_dies(tie_and_dump, NULL, "all of it is told\n");

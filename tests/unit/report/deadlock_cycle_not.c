@@ -1,5 +1,5 @@
 /*
- * deadlock_cycle_not.c: no circle is told of waits that end by themselves, or that change while
+ * deadlock_cycle_not.c: no cycle is told of waits that end by themselves, or that change while
  * they are looked at.
  */
 /* matrix: policy workers */
@@ -9,7 +9,7 @@
 
 static const char none[] = "\"deadlock\": [],\n";
 
-/* Fails the test if a dump tells a circle now. */
+/* Fails the test if a dump tells a cycle now. */
 static void look(void) {
     const page p = dump(thrum_sched_current(), THRUM_JSON);
     check_has(&p, none);
@@ -21,7 +21,7 @@ static void told(void *ctx, const char *report) {
     check_failed(__FILE__, __LINE__, "a false alarm: %s", report);
 }
 
-/* Runs it in a scheduler that watches for circles as well. */
+/* Runs it in a scheduler that watches for cycles as well. */
 static void run_watched(thrum_fn fn) {
     rig r;
     rig_init(&r);
@@ -84,7 +84,7 @@ static int looks_at_a_timed_wait(void *arg) {
     return 0;
 }
 
-TEST(a_wait_with_a_deadline_breaks_the_circle) {
+TEST(a_wait_with_a_deadline_breaks_the_cycle) {
     /* One of two mutexes crosswise is waited for until a time. */
     run_watched(looks_at_a_timed_wait);
 }
@@ -139,7 +139,7 @@ static int looks_at_late_scopes(void *arg) {
     return 0;
 }
 
-TEST(a_scope_with_a_deadline_breaks_the_circle) {
+TEST(a_scope_with_a_deadline_breaks_the_cycle) {
     /* It cancels the join that is a part of it. */
     run_watched(looks_at_late_scopes);
 }
@@ -205,7 +205,7 @@ static int looks_at_a_storm(void *arg) {
     return 0;
 }
 
-TEST(locks_that_are_handed_on_are_no_circle) {
+TEST(locks_that_are_handed_on_are_no_cycle) {
     /* Tasks lock, hand over, spawn and join beside looks that never rest. */
     run_watched(looks_at_a_storm);
 }

@@ -315,7 +315,7 @@ static void *is_external(void *arg) {
 }
 
 TEST(external_threads_are_told) {
-    /* They are, as far as they have used the scheduler, until they wait no more. */
+    /* They are, as far as they have used the scheduler, until they no longer wait. */
     char line[200], json[200];
     pthread_t thread;
     scene s;

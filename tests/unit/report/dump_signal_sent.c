@@ -196,7 +196,8 @@ TEST(a_reader_that_has_gone_does_not_end_the_program) {
     capture_begin();
     CHECK_EQ(close(caught.out), 0);
     caught.out = open("/dev/null", O_RDONLY);
-    for (int i = 0; i < 4; i++) { /* more than one dump takes: so one has been written, in vain */
+    for (int i = 0; i < 4;
+         i++) { /* more than one dump takes: so one has been written, for nothing */
         const int before = atomic_load(&larges);
         CHECK_EQ(raise(SIGUSR1), 0);
         SPIN_UNTIL(atomic_load(&larges) > before);

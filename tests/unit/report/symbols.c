@@ -321,7 +321,7 @@ TEST(a_file_with_any_bytes_does_no_harm) {
         elf bad = s.good;
         random ^= random << 13, random ^= random >> 7, random ^= random << 17;
         for (uint64_t bits = random; bits; bits >>= 16) {
-            /* behind what must be the module's, where bytes are believed */
+            /* behind what must be the module's, where bytes are trusted */
             const size_t from = i % 2 ? offsetof(elf, strings) : 0;
             const size_t at = from + (bits & 0xfff) % (sizeof bad - from);
             ((unsigned char *)&bad)[at] ^= (unsigned char)(1u << (bits >> 12 & 7));

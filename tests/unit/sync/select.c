@@ -314,7 +314,7 @@ typedef struct ring {
 } ring;
 
 /* Selects over any of three rendezvous, either way, in an order of its own; until told to quit. */
-static int circle(void *arg) {
+static int cycle(void *arg) {
     actor *a = arg;
     ring *s = a->arg;
     for (;;) {
@@ -350,7 +350,7 @@ TEST(selects_over_common_channels_do_not_deadlock) {
     ring s = {.rounds = SCALED(1000), .quit = chan_new(0)};
     for (int i = 0; i < 3; i++)
         s.chans[i] = chan_new(0);
-    cast_add_mixed(c, 3, 2, circle, &s);
+    cast_add_mixed(c, 3, 2, cycle, &s);
     cast_join(c);
     for (int i = 0; i < 3; i++) {
         CHECK_EQ(atomic_load(&s.sent[i]), atomic_load(&s.received[i]));

@@ -15,9 +15,11 @@ static void on_both(thrum_fn fn) {
     rig_stop(&r);
 }
 
-/* ---- in vain ---- */
+/* ---- for nothing ---- */
 
-/* Waits in vain, late and not early; then the primitive is destroyed, and its memory is gone. */
+/*
+ * Waits for nothing, late and not early; then the primitive is destroyed, and its memory is gone.
+ */
 static int wait_in_vain(void *arg) {
     (void)arg;
     thrum_time until = soon();

@@ -130,7 +130,7 @@ TEST(no_worker_is_free) {
     check_told(0, "; no worker is free\n");
 }
 
-TEST(a_spare_that_stands_in_is_watched) {
+TEST(a_spare_that_took_over_is_watched) {
     /* The second task holds up the spare that has come for it. */
     rig r;
     watched_init(&r, 1);

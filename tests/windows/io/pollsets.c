@@ -188,7 +188,8 @@ TEST(a_crowd_costs_questions_by_its_size_alone) {
 }
 
 TEST(a_side_that_has_ended_is_not_told_to_a_writer_again_and_again) {
-    /* The other side sends no more, and takes nothing: each wait for room is asked for once. */
+    /* The other side sends nothing more, and takes nothing: each wait for room is asked
+     * for once. */
     watched w;
     char block[65536] = "";
     watched_open(&w);

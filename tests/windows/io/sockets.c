@@ -268,7 +268,7 @@ static int close_body(void *arg) {
 }
 
 TEST(a_close_ends_who_waits) {
-    /* A fiber that reads is told that the descriptor is no more. */
+    /* A fiber that reads is told that the descriptor is gone. */
     rig_do(0, close_body, NULL);
 }
 

@@ -271,7 +271,7 @@ static int refused_body(void *arg) {
 }
 
 TEST(what_would_never_be_told_is_refused) {
-    /* Nobody waits in vain for an end of writing. */
+    /* Nobody waits for nothing for an end of writing. */
     both(refused_body);
 }
 

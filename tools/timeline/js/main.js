@@ -57,7 +57,7 @@ function drawPicture(canvas, trace) {
 
 // What lies over the bars: arrows, signs, the selection.
 function drawOver(context, trace, tracks) {
-  const kinds = [...(shown.wakes ? ['wake'] : []), ...(shown.thefts ? ['steal', 'rescue', 'stand in'] : [])];
+  const kinds = [...(shown.wakes ? ['wake'] : []), ...(shown.thefts ? ['steal', 'rescue', 'take over'] : [])];
   countSeen(trace, tracks);
   if (shown.ways && !arrows.crowded) {
     drawWays(context, trace, tracks);

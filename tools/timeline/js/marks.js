@@ -6,8 +6,8 @@ const SIGNS = {
   steal: ['left', 'theft', 'stole work'],
   rescue: ['diamond', 'theft', 'rescued work that its worker did not come to'],
   wake: ['circle', 'wake', 'woke a worker'],
-  'stand in': ['square', 'theft', 'a spare stood in for a worker that was held up'],
-  'sit down': ['frame', 'theft', 'a spare sat down again'],
+  'take over': ['square', 'theft', 'a spare took over for a worker that was held up'],
+  'retire': ['frame', 'theft', 'a spare retired again'],
   read: ['down', 'read', 'a call has read'],
   write: ['up', 'read', 'a call has written'],
   poll: ['bar', 'poll', 'asked which descriptors are ready'],
@@ -79,8 +79,8 @@ function markText(trace, {marks}, i) {
     case 'steal': return number < 0 ? 'stole work from the shared queue' : `stole work from ${worker}`;
     case 'rescue': return number < 0 ? 'rescued work' : `rescued work of ${worker}`;
     case 'stall': return `the task kept its worker for ${Math.max(0, number)} ms`;
-    case 'stand in': return `stood in for ${worker}`;
-    default: return 'sat down again';
+    case 'take over': return `took over for ${worker}`;
+    default: return 'retired again';
   }
 }
 

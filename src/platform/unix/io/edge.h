@@ -1,7 +1,7 @@
 /*
  * edge.h: what a set learns of calls on its descriptors. Where the system's own sets tell only what
  * has become ready anew (epoll), they need to know nothing. Others tell a state, whenever they are
- * asked; so it is asked for no more once that was told, until a call on it may have found that
+ * asked; so it is no longer asked for once that was told, until a call on it may have found that
  * nothing is left: poll() (posix/pollset.c), and Windows' driver (windows/pollset/pollset.c).
  */
 #ifndef TH_UNIX_EDGE_H

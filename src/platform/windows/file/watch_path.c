@@ -209,7 +209,7 @@ static int ask(th_file_watch_request *q) {
                : th_nt_code();
 }
 
-/* It is to begin; one that cannot, or whose watch has ended meanwhile, is no more. */
+/* It is to begin; one that cannot, or whose watch has ended meanwhile, is gone. */
 static void on_begin(th_file_watch_request *q) {
     th_file_watched *w = q->of;
     th_file_watcher *r = w->of;

@@ -18,7 +18,7 @@ enum {
     TH_AFD_RECEIVE = 0x1,
     TH_AFD_EXPEDITED = 0x2, /* urgent data */
     TH_AFD_SEND = 0x4,
-    TH_AFD_DISCONNECT = 0x8, /* the other side sends no more */
+    TH_AFD_DISCONNECT = 0x8, /* the other side sends nothing more */
     TH_AFD_ABORT = 0x10,
     TH_AFD_CLOSED = 0x20, /* the socket itself was closed, here */
     TH_AFD_ACCEPT = 0x80,

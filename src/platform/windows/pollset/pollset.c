@@ -16,7 +16,7 @@
  * PROTOCOL.
  * 1. A member is wanted when it is added, and a direction of it again when a call has been made
  *    that may have found nothing left (unix/io/edge.h): whoever waits for an event has made one.
- *    What was to be told of that direction is told no more; what was asked is stale.
+ *    What was to be told of that direction is no longer reported; what was asked is stale.
  * 2. Each wait asks what is wanted, so calls that come one behind the other cost a single
  *    question. If a thread sleeps for the set, whoever wants something asks it at once; but a read
  *    that was not short may have left something, and nobody waits before there was another one.
@@ -36,8 +36,8 @@
  * its places, with the sets' locks, before it looks for the last time; what comes to be ready or
  * wanted later is so with the lock of a set in which it has a place, and kicks it. What comes to
  * the port wakes who sits there; if nobody does, step 6 holds. A nudge is not taken by others, by
- * step 5. One that finds nobody, since its thread has woken of itself, wakes the next one in vain,
- * once.
+ * step 5. One that finds nobody, since its thread has woken of itself, wakes the next one for
+ * nothing, once.
  *
  * *Memory.* The system writes to a request until its completion was taken. So a member that is
  * removed while something of it is asked is an *orphan*, in no list: it is cancelled, and freed

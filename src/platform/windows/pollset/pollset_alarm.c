@@ -117,7 +117,7 @@ void th_os_alarm_close(int number) {
     }
     ReleaseSRWLockExclusive(&alarms_lock);
     if (a) {
-        AcquireSRWLockExclusive(&a->lock);     /* on_time sets it no more */
+        AcquireSRWLockExclusive(&a->lock);     /* on_time no longer sets it */
         th_store_relaxed(&a->xat, TH_FOREVER); /* relaxed: as in has_gone_off */
         set_timer(a);
         ReleaseSRWLockExclusive(&a->lock);

@@ -2,7 +2,7 @@
  * symbols.h: names of functions out of the file that a part of the program was loaded from: its
  * COFF symbol table, which mingw's linker writes unless it is told to strip it.
  *
- * It is read at each question, in pieces, and kept nowhere. A file is believed if its headers are
+ * It is read at each question, in pieces, and kept nowhere. A file is trusted if its headers are
  * those in memory: so one that has replaced it since is refused. What stands in it is a claim, held
  * against what could be read; what a question may read is counted (`left`).
  */

@@ -1,7 +1,7 @@
 /*
- * cycle.c: waits in a circle are found if and only if there is a circle (core/report/CYCLES.md).
+ * cycle.c: waits in a cycle are found if and only if there is a cycle (core/report/CYCLES.md).
  * In the world `_none` the tasks wait for each other in turn, so that what is collected piece by
- * piece may look like a circle.
+ * piece may look like a cycle.
  */
 #include "core/report/cycle.h"
 
@@ -45,7 +45,7 @@ static int is_known(void *arg) {
     return 0;
 }
 
-/* ---- no circle ---- */
+/* ---- no cycle ---- */
 
 /* It holds what the other waits for, and then waits for what the other holds, but not both. */
 static int holds_one_by_one(void *arg) {
@@ -115,7 +115,7 @@ SIM_WORLD(cycle_none_with_thread, .heavy = true) {
     whole_stop(sched);
 }
 
-/* ---- a circle, until one of its joins is cancelled ---- */
+/* ---- a cycle, until one of its joins is cancelled ---- */
 
 static int joins_the_second(void *arg) {
     (void)arg;

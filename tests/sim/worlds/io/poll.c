@@ -297,7 +297,7 @@ SIM_WORLD(poll_held_up_late, .asleep = whole_asleep_shared) {
     begin(2);
     add((void *)0);
     if (sim_pick(2)) {
-        late(5 * MS); /* it is night by then */
+        late(5 * MS); /* the long sleep has begun by then */
     }
     thrum_task_init(&whole_tasks[0], holds, NULL);
     thrum_task_set_worker(&whole_tasks[0], 0);
@@ -433,7 +433,7 @@ static void holds_first(thrum_task *self, void *arg) {
 }
 
 /*
- * The one worker is held up, and a spare stands in, which opens the worker's set and adds to it.
+ * The one worker is held up, and a spare takes over, which opens the worker's set and adds to it.
  * The byte is there, or comes when all sleep; the worker goes on only when it has been read.
  */
 SIM_WORLD(poll_by_spare, .heavy = true) {

@@ -1,12 +1,12 @@
 /*
- * fifo.c: the parts of the fifo policy (front, ready queue, role with its signal), and the whole of
- * it with two and three workers.
+ * fifo.c: the parts of the fifo policy (front, ready queue, combiner with its signal), and the
+ * whole of it with two and three workers.
  */
 #include <thrum.h>
 
 #include "queue/mcsp.h"
 #include "queue/mpsc.h"
-#include "queue/role.h"
+#include "queue/combiner.h"
 #include "whole.h"
 
 #define ITEMS 4
@@ -78,15 +78,15 @@ SIM_WORLD(fifo_front, .exhaustive = true) {
     all_taken();
 }
 
-static unsigned next_drained; /* the role protects it */
-static th_role role;
+static unsigned next_drained; /* the combiner's alone */
+static th_combiner combiner;
 
-static void drain_with_role(void *arg) {
+static void drain_as_combiner(void *arg) {
     (void)arg;
     for (unsigned i = 0; i < 2; i++) {
-        if (th_role_take(&role)) {
+        if (th_combiner_take(&combiner)) {
             drain(&next_drained);
-            th_role_give(&role);
+            th_combiner_give(&combiner);
         }
     }
 }
@@ -115,7 +115,7 @@ SIM_WORLD(fifo_front_again, .exhaustive = true) {
 
 static th_mcsp ready;
 static th_work *slots[2];
-static th_chain rest; /* the role protects it */
+static th_chain rest; /* the combiner's alone */
 
 static void fill_rest(void) {
     for (unsigned i = 0; i < ITEMS; i++) {
@@ -133,9 +133,9 @@ static void consume(void *arg) {
             sim_check(number(work) + 1 > last); /* in order, for each consumer */
             last = number(work) + 1;
             take(work);
-        } else if (th_role_take(&role)) {
+        } else if (th_combiner_take(&combiner)) {
             th_mcsp_publish(&ready, &rest);
-            th_role_give(&role);
+            th_combiner_give(&combiner);
         }
     }
 }
@@ -154,7 +154,7 @@ static void consume_in_order(uint64_t capacity, unsigned consumers) {
     all_taken();
 }
 
-/* The role of publishing goes from worker to worker, a block of one: no livelock. */
+/* The combiner's place goes from worker to worker, a block of one: no livelock. */
 SIM_WORLD(fifo_ready_block_1, .exhaustive = true) {
     consume_in_order(1, 2);
 }
@@ -226,12 +226,12 @@ SIM_WORLD(fifo_ready_freed, .exhaustive = true) {
     sim_check(!rest.first && !th_mcsp_size(&ready));
 }
 
-/* ---- the role and its signal ---- */
+/* ---- the combiner and its signal ---- */
 
-static unsigned held; /* plain: the role protects it */
+static unsigned held; /* plain: the combiner's alone */
 static unsigned done;
-static unsigned xasked[3]; /* what each came for; the holder of the role does it */
-static unsigned served[3]; /* the role protects it */
+static unsigned xasked[3]; /* what each came for; the combiner does it */
+static unsigned served[3]; /* the combiner's alone */
 
 static void serve(void) {
     for (unsigned i = 0; i < 3; i++) {
@@ -243,32 +243,32 @@ static void serve(void) {
 }
 
 /*
- * Asks, and takes the role or leaves the request to its holder; a holder that gives the role up
- * signalled looks again. Both sides have a fence: a thread that finds the signal set already
- * publishes nothing by it.
+ * Asks, and becomes the combiner or leaves the request to the combiner; a combiner that gives its
+ * place up signalled looks again. Both sides have a fence: a thread that finds the signal set
+ * already publishes nothing by it.
  */
 static void ask(void *arg) {
     th_store_relaxed(&xasked[(uintptr_t)arg], 1u);
     th_fence_seq();
-    while (th_role_take(&role)) {
+    while (th_combiner_take(&combiner)) {
         sim_check(held++ == 0);
         serve();
         sim_check(--held == 0);
-        if (!th_role_give(&role)) {
+        if (!th_combiner_give(&combiner)) {
             return;
         }
         th_fence_seq();
     }
 }
 
-/* Three come for the role: each request is served, by its thread or by the holder of the role. */
-SIM_WORLD(fifo_role, .exhaustive = true) {
+/* Three come to combine: each request is served, by its thread or by the combiner. */
+SIM_WORLD(fifo_combiner, .exhaustive = true) {
     int a = sim_spawn(ask, (void *)1);
     int b = sim_spawn(ask, (void *)2);
     ask((void *)0);
     sim_join(a);
     sim_join(b);
-    sim_check(th_role_take(&role));
+    sim_check(th_combiner_take(&combiner));
     sim_check(done == 3);
 }
 
@@ -276,11 +276,11 @@ static uint32_t xasleep;
 static uint32_t xwoken;
 static uint32_t xwork;
 
-/* The holder of the role, which looks again after it has given it up signalled. */
+/* The combiner, which looks again after it has given it up signalled. */
 static void hold(void *arg) {
     (void)arg;
-    if (th_role_take(&role)) {
-        if (th_role_give(&role)) {
+    if (th_combiner_take(&combiner)) {
+        if (th_combiner_give(&combiner)) {
             th_fence_seq();
             if (th_load_relaxed(&xwork) && th_load_relaxed(&xasleep)) {
                 th_store_relaxed(&xwoken, 1u);
@@ -294,12 +294,12 @@ static void park(void *arg) {
     uint32_t *slept = arg;
     th_store_seq(&xasleep, 1u);
     th_fence_seq();
-    if (th_load_relaxed(&xwork) && th_role_signal(&role)) {
+    if (th_load_relaxed(&xwork) && th_combiner_signal(&combiner)) {
         *slept = 1;
     }
 }
 
-/* A worker that sleeps because another has the role is woken by that one. */
+/* A worker that sleeps because another is the combiner is woken by that one. */
 SIM_WORLD(fifo_signal, .exhaustive = true) {
     uint32_t slept = 0;
     th_store_relaxed(&xwork, 1u);
@@ -321,15 +321,15 @@ SIM_WORLD(fifo_signal_twice, .exhaustive = true) {
     sim_check(!(slept[0] || slept[1]) || th_load_relaxed(&xwoken));
 }
 
-/* Each holder of the role drains the front. */
-SIM_WORLD(fifo_front_role, .exhaustive = true) {
+/* Each combiner drains the front. */
+SIM_WORLD(fifo_front_combiner, .exhaustive = true) {
     int a = sim_spawn(push_three, NULL);
-    int b = sim_spawn(drain_with_role, NULL);
+    int b = sim_spawn(drain_as_combiner, NULL);
     push_one(NULL);
-    drain_with_role(NULL);
+    drain_as_combiner(NULL);
     sim_join(a);
     sim_join(b);
-    drain_with_role(NULL);
+    drain_as_combiner(NULL);
     all_taken();
 }
 

@@ -1,6 +1,6 @@
 /*
  * fifo_due.c: deadlines in the fifo policy: they and what is posted are one order; the holder of
- * the role is told of those that came for it meanwhile; one set of timers for all workers.
+ * the combiner is told of those that came for it meanwhile; one set of timers for all workers.
  */
 #include "base/atomic.h"
 #include "core/state/worker.h"
@@ -234,7 +234,7 @@ SIM_WORLD(fifo_due_meet_3, .asleep = whole_asleep_shared) {
 }
 
 /*
- * A deadline and a post: the holder of the role for the one is told of the thread that came for the
+ * A deadline and a post: the combiner for the one is told of the thread that came for the
  * other.
  */
 SIM_WORLD(fifo_due_meet_post, .asleep = whole_asleep_shared) {

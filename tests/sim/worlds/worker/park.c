@@ -264,7 +264,7 @@ SIM_WORLD(park_rescue_both, .asleep = whole_asleep_shared) {
     end(3);
 }
 
-/* When all are parked the night begins, and others go on in it: work, rest, work again from
+/* When all are parked the long sleep begins, and others go on in it: work, rest, work again from
  * external threads. */
 SIM_WORLD(park_retire, .asleep = whole_asleep_shared) {
     begin(2);

@@ -95,7 +95,9 @@ SIM_WORLD(timer_two_externals, .asleep = whole_asleep) {
     end(4);
 }
 
-/* Work, deadlines, rest, and again: the sentinel's night begins and ends while timers stand. */
+/*
+ * Work, deadlines, rest, and again: the sentinel's long sleep begins and ends while timers stand.
+ */
 SIM_WORLD(timer_work_between, .asleep = whole_asleep) {
     begin(2, THRUM_SHARDED);
     post_at(0, body, thrum_after(LATER));
@@ -164,7 +166,7 @@ SIM_UNSEEN static uint64_t timer_wakes(void) {
 SIM_UNSEEN static bool at_rest(void) {
     const unsigned sentinel = th_park_sentinel(sched->xpark);
     return th_park_parked(sched->xpark) == 2 &&
-           (!sentinel || sched->workers[sentinel - 1].rounds.night);
+           (!sentinel || sched->workers[sentinel - 1].rounds.long_sleep);
 }
 
 /* The thread's own sleep: a spurious return does not end it. */

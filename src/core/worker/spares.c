@@ -1,12 +1,12 @@
 /*
- * bench.c: see bench.h.
+ * spares.c: see spares.h.
  *
- * A spare on the bench counts as parked, but stands neither in the idle stack nor is it the
+ * An idle spare counts as parked, but stands neither in the idle stack nor is it the
  * sentinel, so it is not woken for queued work, unless by an old entry of its own in the stack. One
- * of them is the lookout: while no worker is free it looks from time to time whether any is held
+ * of them is the monitor: while no worker is free it looks from time to time whether any is held
  * up, and then stands in itself.
  */
-#include "core/worker/bench.h"
+#include "core/worker/spares.h"
 
 #include "core/fiber/fiber_cache.h"
 #include "core/fiber/trim.h"
@@ -22,101 +22,103 @@
 #include "core/trace/tick_marks.h"
 #include "platform/platform.h"
 
-#define STAY_NS 50000000             /* a spare stands in for at least so long */
-#define FREE_LOOKS TH_LIMIT(20u, 2u) /* looks in a row that find a free worker before it rests */
-#define RETRY_NS 1000000000ll        /* after the system has refused a thread or memory */
+#define STAY_NS 50000000 /* a spare takes over for at least so long */
+#define FREE_LOOKS                                                                                 \
+    TH_LIMIT(20u, 2u)         /* looks in a row that find a free worker before it goes dormant */
+#define RETRY_NS 1000000000ll /* after the system has refused a thread or memory */
 
 static void spare_main(void *arg);
 
-/* ---- the lookout; with the lock ---- */
+/* ---- the monitor; with the lock ---- */
 
-/* A spare that has a thread and sits on the bench, else one that gets a thread now, or NULL. */
+/* A spare that has a thread and is idle, else one that gets a thread now, or NULL. */
 static th_worker *another(const th_worker *but, thrum_sched *sched, int64_t now) {
-    th_bench *bench = &sched->bench;
+    th_spare_set *set = &sched->spare_set;
     th_worker *spares = &sched->workers[sched->workers_regular];
-    for (unsigned i = 0; i < bench->started; i++) {
-        if (&spares[i] != but && !spares[i].stint.takes_part) {
+    for (unsigned i = 0; i < set->started; i++) {
+        if (&spares[i] != but && !spares[i].stint.active) {
             return &spares[i];
         }
     }
-    if (bench->closed || sched->workers_regular + bench->started == sched->workers_count ||
-        (bench->refused_at && now - bench->refused_at < RETRY_NS)) {
+    if (set->closed || sched->workers_regular + set->started == sched->workers_count ||
+        (set->refused_at && now - set->refused_at < RETRY_NS)) {
         return NULL;
     }
-    if (th_worker_thread_start(&spares[bench->started], spare_main)) {
-        bench->refused_at = now;
+    if (th_worker_thread_start(&spares[set->started], spare_main)) {
+        set->refused_at = now;
         return NULL;
     }
-    return &spares[bench->started++];
+    return &spares[set->started++];
 }
 
-/* Hands the lookout's role to another spare, if there is one. */
+/* Hands the monitor's role to another spare, if there is one. */
 static void hand_on(const th_worker *by, thrum_sched *sched, int64_t now) {
-    th_bench *bench = &sched->bench;
+    th_spare_set *set = &sched->spare_set;
     th_worker *next = another(by, sched, now);
-    bench->has_lookout = next != NULL;
-    bench->free_looks = 0;
+    set->has_monitor = next != NULL;
+    set->free_looks = 0;
     if (next) {
-        th_store_relaxed(&bench->xlookout, next->index); /* relaxed: published by its rest */
-        th_appoint_lookout(next);
+        th_store_relaxed(&set->xmonitor, next->index); /* relaxed: published when it goes dormant */
+        th_appoint_monitor(next);
     }
 }
 
 /*
- * The lookout rests when all are parked, or a worker has been free for a while; but first those
- * that are not wanted any more sit down. The bit is set in a word in which a worker is free: the
- * last free one sees it when it goes on.
+ * The monitor goes dormant when all are parked, or a worker has been free for a while; but first
+ * those that are not wanted any more retire. The bit is set in a word in which a worker is free:
+ * the last free one sees it when it goes on.
  */
-static void rest(th_worker *worker, uint64_t word) {
+static void go_dormant(th_worker *worker, uint64_t word) {
     thrum_sched *sched = worker->sched;
-    th_bench *bench = &sched->bench;
+    th_spare_set *set = &sched->spare_set;
     bool idle = th_park_parked(word) == sched->workers_count;
-    bool long_free = ++bench->free_looks >= FREE_LOOKS;
-    unsigned wanted = idle ? 0 : bench->wanted; /* what the look found may be over */
-    if (bench->standing_in > wanted || (!idle && !long_free)) {
+    bool long_free = ++set->free_looks >= FREE_LOOKS;
+    unsigned wanted = idle ? 0 : set->wanted; /* what the look found may be over */
+    if (set->active > wanted || (!idle && !long_free)) {
         return;
     }
-    bench->free_looks = 0;
+    set->free_looks = 0;
     /* relaxed: its own bit; nothing relies on it before the exchange */
-    th_and_relaxed(&worker->xsleep, ~TH_SLEEP_LOOKOUT);
+    th_and_relaxed(&worker->xsleep, ~TH_SLEEP_MONITOR);
     /* relaxed: written with the lock */
-    while (th_park_parked(word) > th_load_relaxed(&bench->xbenched)) {
+    while (th_park_parked(word) > th_load_relaxed(&set->xidle_spares)) {
         /* lock-free: it fails only when another change of the word succeeded */
-        /* pairs: th_rouse_lookout; which spare is the lookout */
-        if (th_cas_release(&sched->xpark, &word, word | TH_PARK_REST)) {
+        /* pairs: th_rouse_monitor; which spare is the monitor */
+        if (th_cas_release(&sched->xpark, &word, word | TH_PARK_DORMANT)) {
             return;
         }
     }
-    th_or_relaxed(&worker->xsleep, TH_SLEEP_LOOKOUT); /* relaxed: its own bit */
+    th_or_relaxed(&worker->xsleep, TH_SLEEP_MONITOR); /* relaxed: its own bit */
 }
 
-/* ---- standing in; with the lock ---- */
+/* ---- taking over; with the lock ---- */
 
 static bool make_ready(th_worker *worker, int64_t now) {
-    th_bench *bench = &worker->sched->bench;
+    th_spare_set *set = &worker->sched->spare_set;
     if (worker->stint.ready) {
         return true;
     }
-    if (bench->refused_at && now - bench->refused_at < RETRY_NS) {
+    if (set->refused_at && now - set->refused_at < RETRY_NS) {
         return false;
     }
     worker->stint.ready = th_worker_init(worker);
     if (!worker->stint.ready) {
         th_worker_free(worker);
-        bench->refused_at = now;
+        set->refused_at = now;
     }
     return worker->stint.ready;
 }
 
 static void begin(th_worker *worker, int64_t now) {
     thrum_sched *sched = worker->sched;
-    th_bench *bench = &sched->bench;
-    worker->stint.takes_part = true;
+    th_spare_set *set = &sched->spare_set;
+    worker->stint.active = true;
     worker->stint.since = now;
     worker->stint.looked_at = now;
-    bench->standing_in++;
-    th_store_relaxed(&bench->xbenched, bench->xbenched - 1); /* relaxed: written with the lock */
-    th_and_relaxed(&worker->xsleep, ~TH_SLEEP_LOOKOUT);      /* relaxed: its own bit */
+    set->active++;
+    /* relaxed: written with the lock */
+    th_store_relaxed(&set->xidle_spares, set->xidle_spares - 1);
+    th_and_relaxed(&worker->xsleep, ~TH_SLEEP_MONITOR); /* relaxed: its own bit */
     if (th_workers_end(sched) <= worker->index) {
         th_lock_acquire(&sched->bound_lock); /* a trace begins with it */
         th_trace_joins(sched, worker);
@@ -125,107 +127,110 @@ static void begin(th_worker *worker, int64_t now) {
         th_lock_release(&sched->bound_lock);
     }
     unsigned i = 0;
-    while (i < sched->workers_count && (!bench->held[i].held || bench->held[i].standin >= 0)) {
+    while (i < sched->workers_count && (!set->held[i].held || set->held[i].spare >= 0)) {
         i++;
     }
     bool known = i < sched->workers_count;
     if (known) {
-        bench->held[i].standin = (int)worker->index;
+        set->held[i].spare = (int)worker->index;
     }
-    th_count(&worker->counters.xstandins, 1);
+    th_count(&worker->counters.xspare_activations, 1);
     if (th_is_traced(worker)) {
-        th_trace_notes(worker, TH_TRACED_STANDS_IN, known ? i + 1 : 0);
+        th_trace_notes(worker, TH_TRACED_TAKES_OVER, known ? i + 1 : 0);
     }
-    if (!bench->has_lookout || bench->xlookout == worker->index) {
+    if (!set->has_monitor || set->xmonitor == worker->index) {
         hand_on(worker, sched, now);
     }
 }
 
 static void end(th_worker *worker) {
     thrum_sched *sched = worker->sched;
-    th_bench *bench = &sched->bench;
-    worker->stint.takes_part = false;
+    th_spare_set *set = &sched->spare_set;
+    worker->stint.active = false;
     if (th_is_traced(worker)) {
-        th_trace_notes(worker, TH_TRACED_SITS_DOWN, 0);
+        th_trace_notes(worker, TH_TRACED_RETIRES, 0);
     }
-    bench->standing_in--;
-    th_store_relaxed(&bench->xbenched, bench->xbenched + 1); /* relaxed: written with the lock */
+    set->active--;
+    /* relaxed: written with the lock */
+    th_store_relaxed(&set->xidle_spares, set->xidle_spares + 1);
     for (unsigned i = 0; i < sched->workers_count; i++) {
-        if (bench->held[i].standin == (int)worker->index) {
-            bench->held[i].standin = -1;
+        if (set->held[i].spare == (int)worker->index) {
+            set->held[i].spare = -1;
         }
     }
-    th_and_relaxed(&worker->xsleep, ~TH_SLEEP_LOOKOUT); /* relaxed: its own bit */
-    if (!bench->has_lookout) {
-        bench->has_lookout = true;
-        th_store_relaxed(&bench->xlookout, worker->index); /* relaxed: published by its rest */
-        th_or_relaxed(&worker->xsleep, TH_SLEEP_LOOKOUT);  /* relaxed: its own bit */
+    th_and_relaxed(&worker->xsleep, ~TH_SLEEP_MONITOR); /* relaxed: its own bit */
+    if (!set->has_monitor) {
+        set->has_monitor = true;
+        th_store_relaxed(&set->xmonitor,
+                         worker->index); /* relaxed: published when it goes dormant */
+        th_or_relaxed(&worker->xsleep, TH_SLEEP_MONITOR); /* relaxed: its own bit */
     }
 }
 
 /*
- * With the lock, by the lookout, while a worker is free: spares that are not wanted any more and
- * sleep as workers do are woken, and go to the bench. Otherwise they would sleep on until there is
- * work, and the lookout could not rest.
+ * With the lock, by the monitor, while a worker is free: spares that are not wanted any more and
+ * sleep as workers do are woken, and become idle. Otherwise they would sleep on until there is
+ * work, and the monitor could not go dormant.
  */
 static void send_back(thrum_sched *sched, int64_t now) {
-    th_bench *bench = &sched->bench;
+    th_spare_set *set = &sched->spare_set;
     th_worker *spares = &sched->workers[sched->workers_regular];
-    for (unsigned i = 0; bench->standing_in > bench->wanted && i < bench->started; i++) {
-        if (spares[i].stint.takes_part && now - spares[i].stint.since >= STAY_NS) {
+    for (unsigned i = 0; set->active > set->wanted && i < set->started; i++) {
+        if (spares[i].stint.active && now - spares[i].stint.since >= STAY_NS) {
             th_wake_spare(&spares[i]);
         }
     }
 }
 
-/* ---- on the bench ---- */
+/* ---- idle ---- */
 
-/* By the lookout, while it counts as parked. True: it stands in from now on. */
+/* By the monitor, while it counts as parked. True: it takes over from now on. */
 static bool look(th_worker *worker) {
     thrum_sched *sched = worker->sched;
-    th_bench *bench = &sched->bench;
+    th_spare_set *set = &sched->spare_set;
     bool called = false;
-    th_lock_acquire(&bench->lock);
-    if (bench->closed) { /* threads are about to be joined: a look asks the system about them */
-        th_lock_release(&bench->lock);
+    th_lock_acquire(&set->lock);
+    if (set->closed) { /* threads are about to be joined: a look asks the system about them */
+        th_lock_release(&set->lock);
         return false;
     }
-    if (bench->xlookout != worker->index) { /* it was roused after it had handed the role on */
-        th_and_relaxed(&worker->xsleep, ~TH_SLEEP_LOOKOUT); /* relaxed: its own bit */
-        th_lock_release(&bench->lock);
+    if (set->xmonitor != worker->index) { /* it was roused after it had handed the role on */
+        th_and_relaxed(&worker->xsleep, ~TH_SLEEP_MONITOR); /* relaxed: its own bit */
+        th_lock_release(&set->lock);
         return false;
     }
     int64_t now = th_os_now();
     th_stall_look(worker, now);
     th_tick_marks_note(sched, now);
-    uint64_t word = th_load_relaxed(&sched->xpark); /* relaxed: the exchange in rest decides */
-    if (th_park_parked(word) > bench->xbenched) {
+    uint64_t word =
+        th_load_relaxed(&sched->xpark); /* relaxed: the exchange in go_dormant decides */
+    if (th_park_parked(word) > set->xidle_spares) {
         send_back(sched, now);
-        rest(worker, word);
+        go_dormant(worker, word);
     } else {
-        bench->free_looks = 0;
+        set->free_looks = 0;
         called = th_stall_calls(sched, now) && make_ready(worker, now);
     }
     if (called) {
         begin(worker, now);
         worker->stint.fresh = true;
     }
-    th_lock_release(&bench->lock);
+    th_lock_release(&set->lock);
     return called;
 }
 
 /* Announced: sleeps until it is woken, or called. */
-static void sleep_on_bench(th_worker *worker) {
+static void sleep_as_idle_spare(th_worker *worker) {
     int64_t interval = th_stall_interval(worker->sched);
     int64_t next = TH_FOREVER;
     for (;;) {
-        /* relaxed: the lock orders what a lookout reads; th_park_unannounce the rest */
+        /* relaxed: the lock orders what a monitor reads; th_park_unannounce the rest */
         uint32_t word = th_load_relaxed(&worker->xsleep);
         if (!(word & TH_SLEEP_PARKED)) {
             return;
         }
-        bool is_lookout = (word & TH_SLEEP_LOOKOUT) != 0;
-        next = !is_lookout ? TH_FOREVER : next == TH_FOREVER ? th_os_now() + interval : next;
+        bool is_monitor = (word & TH_SLEEP_MONITOR) != 0;
+        next = !is_monitor ? TH_FOREVER : next == TH_FOREVER ? th_os_now() + interval : next;
         if (th_os_futex_wait(&worker->xsleep, word, next) != -ETIMEDOUT) {
             continue;
         }
@@ -272,7 +277,7 @@ static void sit(th_worker *worker) {
         (last && th_load_relaxed(&sched->xfibers_unmeasured))) {
         (void)th_park_leave(worker);
     } else {
-        sleep_on_bench(worker);
+        sleep_as_idle_spare(worker);
     }
     th_park_unannounce(worker);
     if (worker->searching) {
@@ -281,7 +286,7 @@ static void sit(th_worker *worker) {
     worker->woken = false;
 }
 
-/* ---- standing in ---- */
+/* ---- taking over ---- */
 
 /* Whether nothing is left that only this worker would run. */
 static bool holds_nothing(th_worker *worker) {
@@ -290,24 +295,24 @@ static bool holds_nothing(th_worker *worker) {
            th_inject_is_empty(&worker->inbox) && (!policy->hand_over || policy->hand_over(worker));
 }
 
-/* Pinned work has called it from the bench: it takes part like any other. */
+/* Pinned work has called it while it was idle: it takes part like any other. */
 static void come_for_own(th_worker *worker) {
     thrum_sched *sched = worker->sched;
-    th_lock_acquire(&sched->bench.lock);
-    if (sched->bench.xlookout == worker->index) {
-        /* relaxed: it rests no longer, if it did; a rouser that came before does no harm */
-        th_and_relaxed(&sched->xpark, ~TH_PARK_REST);
+    th_lock_acquire(&sched->spare_set.lock);
+    if (sched->spare_set.xmonitor == worker->index) {
+        /* relaxed: it is dormant no longer, if it was; a rouser that came before does no harm */
+        th_and_relaxed(&sched->xpark, ~TH_PARK_DORMANT);
     }
     begin(worker, th_os_now());
-    th_lock_release(&sched->bench.lock);
+    th_lock_release(&sched->spare_set.lock);
 }
 
-/* Whether the worker is to go to the bench. */
+/* Whether the worker is to become idle. */
 static bool is_over(th_worker *worker) {
     thrum_sched *sched = worker->sched;
-    th_bench *bench = &sched->bench;
+    th_spare_set *set = &sched->spare_set;
     int64_t interval = th_stall_interval(sched);
-    if (!worker->stint.takes_part) {
+    if (!worker->stint.active) {
         return true;
     }
     int64_t now = th_os_now();
@@ -315,22 +320,22 @@ static bool is_over(th_worker *worker) {
         return false;
     }
     worker->stint.looked_at = now;
-    th_lock_acquire(&bench->lock); /* not only tried: the lookout that wakes it has the lock */
-    /* Where there is no lookout, or it rests, no other spare looks. */
-    int64_t unseen = now - bench->looked_at;
-    int64_t patience = bench->has_lookout ? interval + interval / 2 : interval;
-    if (!bench->closed && unseen >= patience) {
+    th_lock_acquire(&set->lock); /* not only tried: the monitor that wakes it has the lock */
+    /* Where there is no monitor, or it is dormant, no other spare looks. */
+    int64_t unseen = now - set->looked_at;
+    int64_t patience = set->has_monitor ? interval + interval / 2 : interval;
+    if (!set->closed && unseen >= patience) {
         th_stall_look(worker, now);
     }
-    if (!bench->has_lookout) {
+    if (!set->has_monitor) {
         hand_on(worker, sched, now); /* the system may have refused a thread before */
     }
-    bool over = now - worker->stint.since >= STAY_NS && bench->standing_in > bench->wanted &&
-                holds_nothing(worker);
+    bool over =
+        now - worker->stint.since >= STAY_NS && set->active > set->wanted && holds_nothing(worker);
     if (over) {
         end(worker);
     }
-    th_lock_release(&bench->lock);
+    th_lock_release(&set->lock);
     return over;
 }
 
@@ -345,13 +350,13 @@ static bool is_wanted(th_worker *worker) {
 static void note_held(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     const unsigned end = th_workers_end(sched);
-    th_lock_acquire(&sched->bench.lock);
+    th_lock_acquire(&sched->spare_set.lock);
     for (unsigned i = 0; i < end; i++) {
         /* relaxed: only whether it moves */
         uint64_t tick = th_load_relaxed(&sched->workers[i].xtick);
-        worker->rounds.seen_ticks[i] = sched->bench.held[i].held ? tick : tick - 1;
+        worker->rounds.seen_ticks[i] = sched->spare_set.held[i].held ? tick : tick - 1;
     }
-    th_lock_release(&sched->bench.lock);
+    th_lock_release(&sched->spare_set.lock);
 }
 
 /* What the held-up workers have queued comes first, or it would wait for as long as they do. */
@@ -376,7 +381,7 @@ static th_work *take_left(th_worker *worker) {
     return work;
 }
 
-th_work *th_bench_find(th_worker *worker) {
+th_work *th_spares_find(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     for (;;) {
         /* relaxed: th_find acquires it */
@@ -384,7 +389,7 @@ th_work *th_bench_find(th_worker *worker) {
             pass_on(worker); /* others must not rely on it while it trims */
             th_fiber_cache_trim(worker, is_wanted);
             sit(worker);
-            if (!worker->stint.takes_part && !th_inject_is_empty(&worker->inbox)) {
+            if (!worker->stint.active && !th_inject_is_empty(&worker->inbox)) {
                 come_for_own(worker);
             }
         }
@@ -400,7 +405,7 @@ th_work *th_bench_find(th_worker *worker) {
 
 /* ---- threads ---- */
 
-/* A spare has no fibers, and is no worker to anybody, before it stands in for the first time. */
+/* A spare has no fibers, and is no worker to anybody, before it takes over for the first time. */
 static void spare_main(void *arg) {
     th_worker *worker = arg;
     thrum_sched *sched = worker->sched;
@@ -412,27 +417,27 @@ static void spare_main(void *arg) {
     if (th_load_relaxed(&sched->xexit)) {
         (void)th_park_leave(worker);
     } else {
-        sleep_on_bench(worker); /* until it stands in, or the scheduler ends */
+        sleep_as_idle_spare(worker); /* until it takes over, or the scheduler ends */
     }
     th_park_unannounce(worker);
-    if (worker->stint.takes_part) {
+    if (worker->stint.active) {
         th_worker_main(worker);
     }
 }
 
-void th_bench_start(thrum_sched *sched) {
+void th_spares_start(thrum_sched *sched) {
     if (sched->workers_count == sched->workers_regular) {
         return;
     }
-    th_lock_acquire(&sched->bench.lock);
+    th_lock_acquire(&sched->spare_set.lock);
     hand_on(NULL, sched, th_os_now());
-    th_lock_release(&sched->bench.lock);
+    th_lock_release(&sched->spare_set.lock);
 }
 
-unsigned th_bench_close(thrum_sched *sched) {
-    th_lock_acquire(&sched->bench.lock);
-    sched->bench.closed = true;
-    unsigned started = sched->bench.started;
-    th_lock_release(&sched->bench.lock);
+unsigned th_spares_close(thrum_sched *sched) {
+    th_lock_acquire(&sched->spare_set.lock);
+    sched->spare_set.closed = true;
+    unsigned started = sched->spare_set.started;
+    th_lock_release(&sched->spare_set.lock);
     return started;
 }

@@ -1,13 +1,13 @@
 /*
- * standin.pml: spare workers, their lookout, and how it rests and is roused: bench.c, with
- * th_park_unannounce of park.c, th_rouse_lookout of wake.c and end_threads of sched.c.
+ * spares.pml: spare workers, their monitor, and how it becomes dormant and is roused: spares.c, with
+ * th_park_unannounce of park.c, th_rouse_monitor of wake.c and end_threads of sched.c.
  * models/README.md ties each part to its C function and says what is left out.
  *
  * A step is `atomic`: one access to shared memory, and what its thread does alone after it, or
- * under the bench's lock with what only its holder reads. Work is in one queue, and each wake of a
+ * under the lock of the spares with what only its holder reads. Work is in one queue, and each wake of a
  * free worker is one step. Memory is sequentially consistent.
  *
- * The lookout may look at any time, so the steps never end. The checks are made in each state in
+ * The monitor may look at any time, so the steps never end. The checks are made in each state in
  * which no thread could do anything else than look: QUIET.
  */
 #ifndef REGULAR /* workers that take part all the time */
@@ -22,7 +22,7 @@
 #ifndef LONGS /* this many tasks at a time hold up their workers until all others have ended */
 #define LONGS 1
 #endif
-#ifndef PINNED /* 1: a task is posted to each spare that has stood in */
+#ifndef PINNED /* 1: a task is posted to each spare that has taken over */
 #define PINNED 0
 #endif
 #ifndef IDLERS /* 1: a thread waits until all are parked */
@@ -45,7 +45,7 @@
 #define PARKED 1
 #define NOTIFIED 2
 #define TOKEN 4
-#define LOOKOUT 8
+#define MONITOR 8
 byte xsleep[WORKERS];
 
 /* The park word. */
@@ -54,14 +54,14 @@ bool rest;
 byte searchers;
 byte listed; /* a bit for each worker with an entry in the stack, which may be stale */
 
-/* The bench, with its lock. */
-bool bench_lock;
-bool has_lookout = true;
+/* The idle spares, with the lock of all spares. */
+bool spares_lock;
+bool has_monitor = true;
 byte started = BIT(REGULAR); /* a bit for each spare that has a thread */
-byte takes_part;             /* a bit for each spare */
-byte standing_in;
-byte xlookout = REGULAR;
-byte xbenched = SPARES;
+byte active;             /* a bit for each spare */
+byte active_spares;
+byte xmonitor = REGULAR;
+byte xidle_spares = SPARES;
 
 byte queued;
 byte inbox; /* a bit for each worker with a pinned task */
@@ -83,7 +83,7 @@ byte moving = 1 + IDLERS;          /* other threads that do not wait */
      (!held || outstanding > COUNT(held)))
 
 #define AT(i, bit) (i < WORKERS && (xsleep[(i) % WORKERS] & bit))
-#define LOOKOUTS (rest + AT(0, LOOKOUT) + AT(1, LOOKOUT) + AT(2, LOOKOUT) + AT(3, LOOKOUT))
+#define MONITORS (rest + AT(0, MONITOR) + AT(1, MONITOR) + AT(2, MONITOR) + AT(3, MONITOR))
 
 /* ---- waking ---- */
 
@@ -119,20 +119,20 @@ inline wake_one() {
     target = 0
 }
 
-/* ---- the lookout ---- */
+/* ---- the monitor ---- */
 
-inline lock_bench() {
-    atomic { !bench_lock; bench_lock = true }
+inline lock_spares() {
+    atomic { !spares_lock; spares_lock = true }
 }
 
-inline unlock_bench() {
-    bench_lock = false
+inline unlock_spares() {
+    spares_lock = false
 }
 
-/* The or of th_appoint_lookout, its word having been read before; the caller then wakes it. */
+/* The or of th_appoint_monitor, its word having been read before; the caller then wakes it. */
 inline appoint(target) {
-    xsleep[target] = xsleep[target] | LOOKOUT;
-    assert(target >= REGULAR && (LOOKOUTS == 1 || PINNED)) /* PINNED: a rouser may be late */
+    xsleep[target] = xsleep[target] | MONITOR;
+    assert(target >= REGULAR && (MONITORS == 1 || PINNED)) /* PINNED: a rouser may be late */
 }
 
 /* another: `target` is a spare that has a thread, or gets one now; 0: there is none. */
@@ -140,7 +140,7 @@ inline another(but) {
     target = REGULAR;
     do
     :: target == WORKERS -> target = 0; break
-    :: target < WORKERS && target != but && HAS(started & ~takes_part, target) -> break
+    :: target < WORKERS && target != but && HAS(started & ~active, target) -> break
     :: target < WORKERS && !HAS(started, target) ->
         started = started | BIT(target);
         break
@@ -190,11 +190,11 @@ done:
 #endif
 
 #if PINNED
-proctype pinner() { /* a post to a spare that has stood in; th_wake_worker */
+proctype pinner() { /* a post to a spare that has taken over; th_wake_worker */
     bool got;
 
 end_pinner:
-    atomic { takes_part & BIT(REGULAR) -> moving++; outstanding++ };
+    atomic { active & BIT(REGULAR) -> moving++; outstanding++ };
     atomic { inbox = inbox | BIT(REGULAR) };
     atomic { notify(REGULAR, 0, got); moving-- }
 }
@@ -206,11 +206,11 @@ proctype worker(byte me) {
     byte word;  /* its sleep word before it sleeps; at the look: `parked` */
     byte count; /* `parked` behind its own change */
     byte target;
-    bool searching, go_on, got, again, on_bench, main;
+    bool searching, go_on, got, again, idle_spare, main;
 
     if
     :: me < REGULAR -> main = true; goto find
-    :: else -> on_bench = true
+    :: else -> idle_spare = true
     fi;
 end_no_thread:
     HAS(started, me);
@@ -220,11 +220,11 @@ end_no_thread:
 #endif
     atomic { xsleep[me] = xsleep[me] | PARKED; goto announced };
 
-bench: /* th_bench_find, is_over; and the loop of spare_main */
+idle: /* th_spares_find, is_over; and the loop of spare_main */
     atomic {
         if
-        :: !main && HAS(takes_part, me) -> main = true
-        :: !main && !HAS(takes_part, me) ->
+        :: !main && HAS(active, me) -> main = true
+        :: !main && !HAS(active, me) ->
             if
             :: xexit -> goto leave
             :: else -> goto sit
@@ -232,25 +232,25 @@ bench: /* th_bench_find, is_over; and the loop of spare_main */
         :: else
         fi;
         if
-        :: HAS(takes_part, me) -> goto find
-        :: HAS(takes_part, me) && !HAS(inbox, me) && !bench_lock -> bench_lock = true
-        :: !HAS(takes_part, me) -> goto over
+        :: HAS(active, me) -> goto find
+        :: HAS(active, me) && !HAS(inbox, me) && !spares_lock -> spares_lock = true
+        :: !HAS(active, me) -> goto over
         fi
     };
     /* end */
-    atomic { takes_part = takes_part & ~BIT(me); standing_in-- };
+    atomic { active = active & ~BIT(me); active_spares-- };
 #if BUG != 3
-    xbenched++;
+    xidle_spares++;
 #endif
     atomic {
-        xsleep[me] = xsleep[me] & ~LOOKOUT;
+        xsleep[me] = xsleep[me] & ~MONITOR;
         if
 #if BUG != 5
-        :: !has_lookout -> has_lookout = true; xlookout = me; appoint(me)
+        :: !has_monitor -> has_monitor = true; xmonitor = me; appoint(me)
 #endif
         :: else
         fi;
-        unlock_bench()
+        unlock_spares()
     };
 over:
     atomic {
@@ -261,7 +261,7 @@ over:
     };
 
 sit:
-    on_bench = true;
+    idle_spare = true;
     if
     :: searching -> go_on = true; goto busy
     :: else
@@ -269,7 +269,7 @@ sit:
 
 announce: /* th_park_announce */
 #if BUG == 7 /* a spare reads the flag before it sets PARKED */
-    atomic { go_on = on_bench && xexit };
+    atomic { go_on = idle_spare && xexit };
 #endif
     atomic { xsleep[me] = xsleep[me] | PARKED };
 #if BUG == 10 /* it tells before it is counted */
@@ -282,13 +282,13 @@ announce: /* th_park_announce */
         :: else
         fi;
         if
-        :: !on_bench -> listed = listed | BIT(me)
+        :: !idle_spare -> listed = listed | BIT(me)
         :: else
         fi
     };
-#if BUG == 3 /* it counts itself as benched when it has sat down */
+#if BUG == 3 /* it counts itself as idle when it has retired */
     atomic {
-        xbenched = SPARES - standing_in
+        xidle_spares = SPARES - active_spares
     };
 #endif
 #if BUG != 10
@@ -296,19 +296,19 @@ announce: /* th_park_announce */
 #endif
 announced:
 #if BUG == 7
-    atomic { go_on = go_on || (!on_bench && xexit) };
+    atomic { go_on = go_on || (!idle_spare && xexit) };
 #else
     atomic { go_on = xexit };
 #endif
     atomic {
-        go_on = go_on || (main && HAS(inbox, me)) || (!on_bench && queued);
+        go_on = go_on || (main && HAS(inbox, me)) || (!idle_spare && queued);
         if
         :: go_on -> goto go
         :: else
         fi
     };
 
-sleep: /* sleep_until_woken, sleep_on_bench */
+sleep: /* sleep_until_woken, sleep_as_idle_spare */
     atomic {
         word = xsleep[me];
         if
@@ -318,14 +318,14 @@ sleep: /* sleep_until_woken, sleep_on_bench */
     };
     atomic { /* the futex compares and sleeps in one step */
         if
-#if BUG == 4 /* the lookout is appointed by something else than the word */
+#if BUG == 4 /* the monitor is appointed by something else than the word */
         :: (word & PARKED) == (xsleep[me] & PARKED) ->
 #else
         :: word == xsleep[me] ->
 #endif
             waiting = waiting | BIT(me);
             if
-            :: on_bench && (word & LOOKOUT) -> timed = timed | BIT(me)
+            :: idle_spare && (word & MONITOR) -> timed = timed | BIT(me)
             :: else
             fi;
             word = 0
@@ -335,29 +335,29 @@ sleep: /* sleep_until_woken, sleep_on_bench */
 end_asleep:
     if
     :: atomic { !HAS(waiting, me) -> timed = timed & ~BIT(me); goto sleep }
-    :: atomic { HAS(waiting & timed, me) && !bench_lock ->
+    :: atomic { HAS(waiting & timed, me) && !spares_lock ->
            waiting = waiting & ~BIT(me);
            timed = timed & ~BIT(me);
-           bench_lock = true
+           spares_lock = true
        }
     fi;
 
     /* look: th_stall_look and th_stall_calls, as of this moment */
-    atomic { got = queued && standing_in < COUNT(held) };
+    atomic { got = queued && active_spares < COUNT(held) };
     atomic {
         word = parked;
         if
-        :: word > xbenched -> got = standing_in > COUNT(held)
-        :: word <= xbenched && got -> word = 0; got = false; goto begin
-        :: else -> word = 0; unlock_bench(); goto sleep
+        :: word > xidle_spares -> got = active_spares > COUNT(held)
+        :: word <= xidle_spares && got -> word = 0; got = false; goto begin
+        :: else -> word = 0; unlock_spares(); goto sleep
         fi;
     };
-    atomic { /* send_back; those that sleep go to the bench */
+    atomic { /* send_back; those that sleep become idle */
         target = REGULAR;
         do
         :: got && target < WORKERS ->
             if
-            :: HAS(takes_part, target) -> notify(target, 0, again)
+            :: HAS(active, target) -> notify(target, 0, again)
             :: else
             fi;
             again = false;
@@ -367,14 +367,14 @@ end_asleep:
         target = 0;
         got = false;
         if
-        :: standing_in -> goto no_rest
-        :: !standing_in && word < WORKERS -> goto no_rest /* not free for long enough */
-        :: !standing_in
+        :: active_spares -> goto no_rest
+        :: !active_spares && word < WORKERS -> goto no_rest /* not free for long enough */
+        :: !active_spares
         fi
     };
     /* rest */
 #if BUG != 12
-    atomic { assert(xsleep[me] & LOOKOUT); xsleep[me] = xsleep[me] & ~LOOKOUT };
+    atomic { assert(xsleep[me] & MONITOR); xsleep[me] = xsleep[me] & ~MONITOR };
 #endif
 exchange:
     atomic {
@@ -390,47 +390,47 @@ exchange:
 #else
             goto no_rest
 #endif
-        :: parked != word && parked > xbenched -> word = parked; goto exchange
+        :: parked != word && parked > xidle_spares -> word = parked; goto exchange
         :: else
         fi
     };
-    atomic { xsleep[me] = xsleep[me] | LOOKOUT; assert(LOOKOUTS == 1 || PINNED); goto no_rest };
+    atomic { xsleep[me] = xsleep[me] | MONITOR; assert(MONITORS == 1 || PINNED); goto no_rest };
 #if BUG == 12
 rests:
-    xsleep[me] = xsleep[me] & ~LOOKOUT;
+    xsleep[me] = xsleep[me] & ~MONITOR;
 #endif
 no_rest:
-    atomic { word = 0; unlock_bench(); goto sleep };
+    atomic { word = 0; unlock_spares(); goto sleep };
 
 #if PINNED
-own: /* come_for_own: off the bench already */
-    atomic { !bench_lock; bench_lock = true };
+own: /* come_for_own: active already */
+    atomic { !spares_lock; spares_lock = true };
     atomic {
         if
-        :: xlookout == me -> rest = false
+        :: xmonitor == me -> rest = false
         :: else
         fi
     };
 #endif
 
 begin:
-    atomic { takes_part = takes_part | BIT(me); standing_in++ };
-    xbenched--;
-    atomic { xsleep[me] = xsleep[me] & ~LOOKOUT };
+    atomic { active = active | BIT(me); active_spares++ };
+    xidle_spares--;
+    atomic { xsleep[me] = xsleep[me] & ~MONITOR };
     /* hand_on */
     atomic {
 #if BUG == 6
         target = 0;
 #else
         if
-        :: has_lookout && xlookout != me -> goto handed
+        :: has_monitor && xmonitor != me -> goto handed
         :: else
         fi;
         another(me);
-        has_lookout = target != 0;
+        has_monitor = target != 0;
         if
         :: !target -> goto handed
-        :: else -> xlookout = target
+        :: else -> xmonitor = target
         fi
     };
     atomic { appoint(target) };
@@ -438,11 +438,11 @@ begin:
         waiting = waiting & ~BIT(target);
         target = 0;
 #endif
-handed:
-        unlock_bench();
+activation:
+        unlock_spares();
         if
-        :: on_bench
-        :: else -> goto bench
+        :: idle_spare
+        :: else -> goto idle
         fi
     };
 
@@ -454,8 +454,8 @@ awake: /* th_park_unannounce */
         searching = (xsleep[me] & TOKEN) != 0;
         xsleep[me] = xsleep[me] & ~(NOTIFIED | TOKEN)
     };
-#if BUG == 11 /* it reads how many are on the bench before it counts as awake */
-    atomic { target = xbenched };
+#if BUG == 11 /* it reads how many are idle before it counts as awake */
+    atomic { target = xidle_spares };
 #endif
     atomic {
         parked--;
@@ -465,13 +465,13 @@ awake: /* th_park_unannounce */
         :: else -> goto up
         fi
     };
-    /* th_rouse_lookout */
+    /* th_rouse_monitor */
     atomic {
         if
 #if BUG == 11
         :: count > target -> goto up
 #else
-        :: count > xbenched -> goto up
+        :: count > xidle_spares -> goto up
 #endif
         :: else
         fi
@@ -483,7 +483,7 @@ awake: /* th_park_unannounce */
         fi
     };
 #if BUG != 2
-    atomic { target = xlookout; appoint(target) };
+    atomic { target = xmonitor; appoint(target) };
     atomic { waiting = waiting & ~BIT(target); target = 0 };
 #endif
 up:
@@ -491,8 +491,8 @@ up:
         count = 0;
         target = 0;
         if
-        :: on_bench -> go_on = false
-        :: !on_bench && go_on -> /* search_anyway */
+        :: idle_spare -> go_on = false
+        :: !idle_spare && go_on -> /* search_anyway */
             go_on = false;
             if
             :: searching
@@ -501,15 +501,15 @@ up:
         :: else
         fi;
         if
-        :: on_bench && searching -> /* woken by an old entry */
+        :: idle_spare && searching -> /* woken by an old entry */
 #if BUG == 9 /* it forgets its token */
-            searching = false; on_bench = false; goto off_bench
+            searching = false; idle_spare = false; goto no_longer_idle
 #else
             goto busy
 #endif
-        :: on_bench && !searching -> on_bench = false; goto off_bench
-        :: !on_bench && me < REGULAR
-        :: !on_bench && me >= REGULAR -> goto bench
+        :: idle_spare && !searching -> idle_spare = false; goto no_longer_idle
+        :: !idle_spare && me < REGULAR
+        :: !idle_spare && me >= REGULAR -> goto idle
         fi
     };
 
@@ -536,26 +536,26 @@ busy: /* th_went_busy */
         :: else
         fi;
         if
-        :: on_bench && go_on -> go_on = false; goto announce
-        :: on_bench && !go_on -> on_bench = false; goto off_bench
+        :: idle_spare && go_on -> go_on = false; goto announce
+        :: idle_spare && !go_on -> idle_spare = false; goto no_longer_idle
         :: else -> goto run_task
         fi
     };
 
-off_bench:
+no_longer_idle:
 #if PINNED
     atomic {
         if
-#if BUG == 13 /* it runs pinned work as one of the bench */
-        :: main && !HAS(takes_part, me) && HAS(inbox, me) -> goto find
+#if BUG == 13 /* it runs pinned work as an idle spare */
+        :: main && !HAS(active, me) && HAS(inbox, me) -> goto find
 #else
-        :: main && !HAS(takes_part, me) && HAS(inbox, me) -> goto own
+        :: main && !HAS(active, me) && HAS(inbox, me) -> goto own
 #endif
         :: else
         fi
     };
 #endif
-    goto bench;
+    goto idle;
 
 run_task:
     if
@@ -565,7 +565,7 @@ run_task:
     fi;
     if
     :: me < REGULAR -> goto find
-    :: else -> goto bench
+    :: else -> goto idle
     fi;
 
 leave:
@@ -577,19 +577,19 @@ leave:
 /* In every state in which no thread could do anything else than look. */
 inline check() {
     d_step {
-        assert(!bench_lock && searchers == 0);
-        /* No worker is free: the lookout is on its way, or all spares stand in. */
-        assert(parked > xbenched || timed || standing_in == SPARES || gone);
+        assert(!spares_lock && searchers == 0);
+        /* No worker is free: the monitor is on its way, or all spares take over. */
+        assert(parked > xidle_spares || timed || active_spares == SPARES || gone);
         /* Nothing waits beside a free worker. */
-        assert(!queued || parked <= xbenched);
+        assert(!queued || parked <= xidle_spares);
         assert(!(inbox & waiting));
         /* The counts. */
-        assert(xbenched + standing_in == SPARES);
+        assert(xidle_spares + active_spares == SPARES);
         assert(gone || parked == COUNT(waiting | (ALL_SPARES & ~started)));
-        assert(gone || LOOKOUTS == has_lookout || (PINNED && LOOKOUTS > has_lookout));
-        assert(has_lookout || standing_in == SPARES);
-        /* The lookout is the one that would be roused. */
-        assert(!has_lookout || !HAS(takes_part, xlookout));
+        assert(gone || MONITORS == has_monitor || (PINNED && MONITORS > has_monitor));
+        assert(has_monitor || active_spares == SPARES);
+        /* The monitor is the one that would be roused. */
+        assert(!has_monitor || !HAS(active, xmonitor));
         /* All are parked: it has been told. */
         assert(!xwaiters || parked < WORKERS || outstanding)
     }
@@ -603,7 +603,7 @@ init {
 #endif
 
     atomic {
-        xsleep[REGULAR] = LOOKOUT; /* th_bench_start */
+        xsleep[REGULAR] = MONITOR; /* th_spares_start */
         do
         :: i < WORKERS -> run worker(i); i++
         :: else -> i = 0; break
@@ -621,7 +621,7 @@ init {
 #if STOP
     outstanding == 0;
     /* end_threads */
-    atomic { !bench_lock; joined = started };
+    atomic { !spares_lock; joined = started };
 #if BUG != 8
     xexit = true;
 #endif

@@ -1,5 +1,5 @@
 /*
- * standin_ids.c: the numbers of spare workers, what is tied to them, how many there are, and what
+ * spares_ids.c: the numbers of spare workers, what is tied to them, how many there are, and what
  * metrics, dumps and traces tell of them.
  */
 /* matrix: policy workers */
@@ -143,7 +143,7 @@ TEST(nothing_can_be_tied_to_a_spare_that_never_stood_in) {
 }
 
 TEST(what_is_tied_to_a_spare_runs_there) {
-    /* It stood in before and sits on the bench; it runs this all the same, and goes back. */
+    /* It took over before and is idle; it runs this all the same, and goes back. */
     static hold h;
     tied task;
     tied fiber;
@@ -174,7 +174,7 @@ static int opens_and_sleeps(void *arg) {
 }
 
 TEST(a_deadline_set_on_a_spare_is_met) {
-    /* Also when the spare sits on the bench by then. */
+    /* Also when the spare is idle by then. */
     static hold h;
     begin_with_spares(&h);
     thrum_sem_init(&h.sem, 0);
@@ -203,7 +203,7 @@ static void hold_with_spare(hold *h, int spare, bool spare_first) {
     }
 }
 
-/* By tasks that are tied to them; `latest`: the spare that stood in last, or another one. */
+/* By tasks that are tied to them; `latest`: the spare that took over last, or another one. */
 static void check_spare_is_held(bool spare_first, bool latest) {
     static hold h;
     begin_with_spares(&h);
@@ -219,15 +219,15 @@ static void check_spare_is_held(bool spare_first, bool latest) {
     held_stop(&h);
 }
 
-TEST(a_spare_on_the_bench_is_held_up_too) {
-    /* Another spare stands in for all of them. */
+TEST(an_idle_spare_is_held_up_too) {
+    /* Another spare takes over for all of them. */
     NEEDS_STATES_OF_THREADS(); /* more of them than processors: only so they count as blocked */
     check_spare_is_held(false, true);
     check_spare_is_held(false, false);
 }
 
 TEST(a_spare_is_held_up_before_the_workers_are) {
-    /* Another spare stands in for all of them, whichever of them was the lookout. */
+    /* Another spare takes over for all of them, whichever of them was the monitor. */
     NEEDS_STATES_OF_THREADS(); /* more of them than processors: only so they count as blocked */
     check_spare_is_held(true, true);
     check_spare_is_held(true, false);
@@ -257,8 +257,8 @@ static void dumps_and_opens(thrum_task *self, void *arg) {
     (void)self;
     char *text = dumped(h, THRUM_TEXT);
     CHECK(count_of(text, "held up for ") >= 1);
-    CHECK_EQ(count_of(text, "; worker "), count_of(text, " stands in"));
-    CHECK(count_of(text, " stands in") >= 1); /* more, if this one was late to take its task */
+    CHECK_EQ(count_of(text, "; worker "), count_of(text, " takes over"));
+    CHECK(count_of(text, " takes over") >= 1); /* more, if this one was late to take its task */
     /* Which of the two: by the thread's processor time, and others use the processors, too. */
     CHECK(count_of(text, "computing") + count_of(text, "its thread blocked") >= 1);
     CHECK(count_of(text, ", a spare, is awake") >= 1);
@@ -266,8 +266,8 @@ static void dumps_and_opens(thrum_task *self, void *arg) {
     text = dumped(h, THRUM_JSON);
     CHECK(count_of(text, "\"held_ns\": ") >= 1);
     CHECK_EQ(count_of(text, "\"held\": "), count_of(text, "\"held_ns\": "));
-    CHECK(count_of(text, "\"standin\": ") >= 1);
-    CHECK(count_of(text, "\"spare\": true, \"benched\": false") >= 1);
+    CHECK(count_of(text, "\"taken_over_by\": ") >= 1);
+    CHECK(count_of(text, "\"spare\": true, \"idle\": false") >= 1);
     free(text);
     held_open(h);
 }
@@ -279,7 +279,7 @@ static bool says_held(const hold *h) {
     return says;
 }
 
-TEST(the_dump_tells_who_is_held_up_and_who_stands_in) {
+TEST(the_dump_shows_who_is_held_up_and_who_took_over) {
     /* The spare itself prints it; afterwards it is said of no worker any more. */
     static hold h;
     held_way ways[] = {HELD_READING, HELD_COMPUTING};
@@ -290,7 +290,7 @@ TEST(the_dump_tells_who_is_held_up_and_who_stands_in) {
         CHECK_EQ(thrum_task_post(h.r.sched, &h.openers[0]), 0);
         held_end(&h);
         SPIN_UNTIL(held_metrics(&h).stalls > 0);
-        SPIN_UNTIL(held_metrics(&h).standins > 0);
+        SPIN_UNTIL(held_metrics(&h).spare_activations > 0);
         SPIN_UNTIL(!says_held(&h));
         held_stop(&h);
     }
@@ -306,23 +306,23 @@ TEST(a_trace_has_marks_of_spares) {
         open_by_post(&h);
         held_end(&h);
         held_settle(&h);
-        const bool all_sit = held_standing_in(&h) == 0;
+        const bool all_sit = held_active_spares(&h) == 0;
         CHECK_EQ(thrum_trace_stop(h.r.sched), 0);
         trace_page page = trace_written(h.r.sched);
-        CHECK(trace_count(&page, "stand in") >= 1);
+        CHECK(trace_count(&page, "take over") >= 1);
         if (all_sit) {
-            CHECK_EQ(trace_count(&page, "sit down"), trace_count(&page, "stand in"));
+            CHECK_EQ(trace_count(&page, "retire"), trace_count(&page, "take over"));
         }
         trace_end(&page);
         held_stop(&h);
     }
 }
 
-/* How often a worker has stood in, or all of them. */
-static uint64_t standins_of(const hold *h, int worker) {
+/* How often a worker has taken over, or all of them. */
+static uint64_t activations_of(const hold *h, int worker) {
     thrum_metrics m = THRUM_METRICS_INIT;
     CHECK_EQ(thrum_metrics_read(h->r.sched, worker, &m), 0);
-    return m.standins;
+    return m.spare_activations;
 }
 
 TEST(metrics_are_printed_for_spares_that_stood_in) {
@@ -334,8 +334,8 @@ TEST(metrics_are_printed_for_spares_that_stood_in) {
     const int spare = seen_spare(&h);
     m = held_metrics(&h);
     CHECK(m.workers > (unsigned)spare);
-    SPIN_UNTIL(standins_of(&h, THRUM_ALL_WORKERS) >= 1);
-    SPIN_UNTIL(standins_of(&h, spare) >= 1);
+    SPIN_UNTIL(activations_of(&h, THRUM_ALL_WORKERS) >= 1);
+    SPIN_UNTIL(activations_of(&h, spare) >= 1);
     CHECK_EQ(thrum_metrics_read(h.r.sched, spare, &m), 0);
     CHECK(m.tasks_started >= 1);
     CHECK_EQ(thrum_metrics_read(h.r.sched, (int)thrum_sched_workers(h.r.sched), &m), -EINVAL);

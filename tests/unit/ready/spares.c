@@ -1,9 +1,9 @@
 /*
- * standin.c: spare workers stand in for workers that one task holds up each: whatever waits
+ * spares.c: spare workers take over for workers that one task holds up each: whatever waits
  * meanwhile is run.
  *
  * Each regular worker has a task that blocks its thread, or computes, until something has run that
- * is queued while they all do: if no spare stands in, nothing ever ends that.
+ * is queued while they all do: if no spare takes over, nothing ever ends that.
  */
 /* matrix: policy workers */
 #include "core/fiber/stack.h"
@@ -43,7 +43,7 @@ static void waits_for(hold *h, held_way way, held_prelude prelude, held_prelude 
         then(h);
     }
     held_end(h);
-    held_settle(h); /* the next time one must stand in again */
+    held_settle(h); /* the next time one must take over again */
 }
 
 /* In all ways, of a scheduler that has spares. */
@@ -236,7 +236,7 @@ TEST(all_but_one_are_blocked) {
 }
 
 TEST(one_spare_is_enough_for_all_that_compute) {
-    /* One stands in for all regular workers. */
+    /* One takes over for all regular workers. */
     check_all_but_one(1, HELD_COMPUTING);
 }
 
@@ -250,7 +250,7 @@ static void opens_on_a_spare(thrum_task *self, void *arg) {
 }
 
 TEST(held_up_again_and_again) {
-    /* Spares come each time; they go back to the bench, and do not keep more and more fibers. */
+    /* Spares come each time; they retire, and do not keep more and more fibers. */
     static hold h;
     held_init(&h);
     held_start(&h);

@@ -1,5 +1,5 @@
 /*
- * standin.c: spare workers whose threads, memory or stacks the system refuses, and threads whose
+ * spares.c: spare workers whose threads, memory or stacks the system refuses, and threads whose
  * processor time cannot be told.
  */
 /* matrix: policy workers */
@@ -15,7 +15,7 @@ static void hold_once(hold *h, held_way way) {
 }
 
 TEST(no_spare_can_be_started) {
-    /* Nobody stands in then; everything else goes on, and nothing is left behind. */
+    /* Nobody takes over then; everything else goes on, and nothing is left behind. */
     static hold h;
     held_init_spares(&h);
     th_os_fail_thread(h.r.config.workers, UINT32_MAX);
@@ -29,7 +29,7 @@ TEST(no_spare_can_be_started) {
 }
 
 TEST(the_next_spare_cannot_be_started) {
-    /* The first one stands in, again and again: who else would run what opens the hold? */
+    /* The first one takes over, again and again: who else would run what opens the hold? */
     static hold h;
     held_init_spares(&h);
     th_os_fail_thread(h.r.config.workers + 1, UINT32_MAX);
@@ -128,7 +128,7 @@ static void counts(thrum_task *self, void *arg) {
 }
 
 TEST(a_spare_never_has_memory) {
-    /* Nobody stands in; the rig's allocator tells what is freed twice, or never. */
+    /* Nobody takes over; the rig's allocator tells what is freed twice, or never. */
     static hold h;
     for (int after = 1; after < 8; after++) {
         held_init_spares(&h);
@@ -146,7 +146,7 @@ TEST(a_spare_never_has_memory) {
 }
 
 TEST(processor_times_are_not_known) {
-    /* All count as computing: one spare stands in. */
+    /* All count as computing: one spare takes over. */
     static hold h;
     held_init_spares(&h);
     th_os_fail_ran(0, UINT32_MAX);

@@ -1,5 +1,5 @@
 /*
- * role.pml: the fifo policy: the front, the scheduling role with its signal, the ready block; posts
+ * combiner.pml: the fifo policy: the front, the combiner's place with its signal, the ready block; posts
  * and deadlines that have passed are in one order: core/policy/FIFO.md in Promela. models/README.md
  * ties each part to its C function and says what is left out.
  *
@@ -42,7 +42,7 @@
 
 #define TASKS (POSTERS * POSTS * CHAIN + DUES)
 
-/* The role's word. */
+/* The combiner's word. */
 #define FREE 0
 #define HELD 1
 #define SIGNAL 2
@@ -64,7 +64,7 @@ byte rests;
 byte ready[BLOCK];
 byte readies;
 bool xrest;
-byte role;
+byte combiner;
 
 byte parked;    /* a bit for each worker that may be notified */
 byte waiting;   /* a bit for each worker that waits in the futex */
@@ -73,11 +73,11 @@ byte searchers; /* search tokens */
 /* What the checks need. */
 byte pushed;      /* how many were pushed */
 byte next = 1;    /* the number to be taken next */
-byte holder;      /* the holder of the role: its number + 1 */
+byte holder;      /* the combiner: its number + 1 */
 byte outstanding; /* tasks that have not ended, with those that are still to be posted */
 byte longs;
 
-#define WITH_ROLE assert(holder == me + 1)
+#define AS_COMBINER assert(holder == me + 1)
 
 #define ADD(queue, count, what) queue[count] = what; count++
 #define TAKE(queue, count, what) \
@@ -215,26 +215,26 @@ find:
         :: else -> goto nothing
         fi
     };
-#if BUG == 4 /* it drains before it has the role */
+#if BUG == 4 /* it drains before it is the combiner */
     atomic { drain() };
 #endif
-#if BUG == 3 /* no exchange: another worker may have taken the role meanwhile */
+#if BUG == 3 /* no exchange: another worker may have become the combiner meanwhile */
     if
-    :: role == FREE
-    :: else -> role = HELD | SIGNAL; lost = true; goto nothing
+    :: combiner == FREE
+    :: else -> combiner = HELD | SIGNAL; lost = true; goto nothing
     fi;
-    atomic { role = HELD; assert(!holder); holder = me + 1 };
+    atomic { combiner = HELD; assert(!holder); holder = me + 1 };
 #else
-    atomic { /* th_role_take */
+    atomic { /* th_combiner_take */
         if
-        :: role == FREE -> role = HELD; assert(!holder); holder = me + 1
-        :: else -> role = HELD | SIGNAL; lost = true; goto nothing
+        :: combiner == FREE -> combiner = HELD; assert(!holder); holder = me + 1
+        :: else -> combiner = HELD | SIGNAL; lost = true; goto nothing
         fi
     };
 #endif
-    atomic { WITH_ROLE; drain() };
+    atomic { AS_COMBINER; drain() };
     atomic {
-        WITH_ROLE;
+        AS_COMBINER;
         if
 #if BUG == 12 /* it takes out of the rest although something is ready */
         :: !work && rests -> TAKE(rest, rests, work); check_next()
@@ -244,11 +244,11 @@ find:
         :: else
         fi
     };
-#if BUG == 6 /* it publishes after it has given the role up */
+#if BUG == 6 /* it publishes after it has given its place up */
     atomic { more = !work || rests; xrest = rests > 0 };
 #else
     atomic {
-        WITH_ROLE;
+        AS_COMBINER;
         more = !work;
         publish();
         more = more || rests;
@@ -257,7 +257,7 @@ find:
 #endif
     };
 #if BUG != 15
-    atomic { WITH_ROLE; xrest = rests > 0 };
+    atomic { AS_COMBINER; xrest = rests > 0 };
 #endif
 #endif
     atomic {
@@ -268,18 +268,18 @@ find:
         back = AFTER_SCHEDULE
     };
 
-#if BUG == 5 /* it looks before it gives the role up */
+#if BUG == 5 /* it looks before it gives its place up */
     goto wake_others;
 #endif
-give: /* th_role_give */
+give: /* th_combiner_give */
     atomic {
-        WITH_ROLE;
+        AS_COMBINER;
 #if BUG == 1 || BUG == 5 /* it does not look at the signal */
         got = more;
 #else
-        got = more || (role & SIGNAL);
+        got = more || (combiner & SIGNAL);
 #endif
-        role = FREE;
+        combiner = FREE;
         holder = 0;
         more = false;
 #if BUG == 5
@@ -294,7 +294,7 @@ give: /* th_role_give */
 #endif
     };
 #if BUG == 6
-    atomic { WITH_ROLE; publish(); more = false };
+    atomic { AS_COMBINER; publish(); more = false };
     if
     :: got -> got = false
     :: else -> goto given
@@ -397,20 +397,20 @@ pending: /* `asked` says for which step */
         :: else -> goto answer
         fi
     };
-signal: /* th_role_signal */
-#if BUG == 16 /* no exchange: the role may have been given up meanwhile */
+signal: /* th_combiner_signal */
+#if BUG == 16 /* no exchange: the combiner may have given up its place meanwhile */
     if
-    :: role != FREE -> role = HELD | SIGNAL
+    :: combiner != FREE -> combiner = HELD | SIGNAL
     :: else -> got = true
     fi;
 #else
     atomic {
         if
-        :: role == FREE -> got = true
-#if BUG == 2 /* it leaves the work to the holder of the role, and does not signal that */
+        :: combiner == FREE -> got = true
+#if BUG == 2 /* it leaves the work to the combiner, and does not signal that */
         :: else
 #else
-        :: else -> role = HELD | SIGNAL
+        :: else -> combiner = HELD | SIGNAL
 #endif
         fi
     };
@@ -538,9 +538,9 @@ init {
          */
         assert(!waiting || (posted == 0 && !rests && !readies));
         /*
-         * Each task was taken once and none is left; all sleep, and none has the role or a token.
+         * Each task was taken once and none is left; all sleep, and none is the combiner or has a token.
          */
         assert(outstanding == 0 && next == TASKS + 1);
-        assert(waiting == ALL && role == FREE && searchers == 0 && !xrest)
+        assert(waiting == ALL && combiner == FREE && searchers == 0 && !xrest)
     }
 }

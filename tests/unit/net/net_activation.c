@@ -1,6 +1,6 @@
 /*
- * net_handed.c: sockets that a process was started with: "handed:" of thrum_listen. Each case is a
- * child of its own, with descriptors from 3 on and an environment that speaks of them.
+ * net_activation.c: sockets that a process was started with: "activation:" of thrum_listen. Each
+ * case is a child of its own, with descriptors from 3 on and an environment that speaks of them.
  */
 /* POSIX: LISTEN_FDS */
 #include "support/io/io.h"
@@ -102,13 +102,13 @@ static void check_code(const char *address, int code) {
 /* ---- what is given ---- */
 
 static void takes_all_in_turn(void) {
-    check_given("handed:", TCP_FD);
+    check_given("activation:", TCP_FD);
     CHECK(fcntl(UNIX_FD, F_GETFD) & FD_CLOEXEC); /* those not taken yet as well */
     CHECK(fcntl(DATAGRAM_FD, F_GETFD) & FD_CLOEXEC);
     CHECK(!(fcntl(CONNECTION_FD, F_GETFD) & FD_CLOEXEC));
-    check_given("handed:", UNIX_FD);
-    check_given("handed:", DATAGRAM_FD);
-    check_code("handed:", -ENOENT);
+    check_given("activation:", UNIX_FD);
+    check_given("activation:", DATAGRAM_FD);
+    check_code("activation:", -ENOENT);
 }
 
 TEST(each_call_gives_another_one) {
@@ -117,14 +117,14 @@ TEST(each_call_gives_another_one) {
 }
 
 static void takes_by_name(void) {
-    check_given("handed:web", UNIX_FD);
-    check_code("handed:we", -ENOENT);
-    check_code("handed:webs", -ENOENT);
-    check_code("handed:admin web", -ENOENT);
-    check_given("handed:", TCP_FD);
-    check_given("handed:web", DATAGRAM_FD);
-    check_code("handed:web", -ENOENT);
-    check_code("handed:admin", -ENOENT);
+    check_given("activation:web", UNIX_FD);
+    check_code("activation:we", -ENOENT);
+    check_code("activation:webs", -ENOENT);
+    check_code("activation:admin web", -ENOENT);
+    check_given("activation:", TCP_FD);
+    check_given("activation:web", DATAGRAM_FD);
+    check_code("activation:web", -ENOENT);
+    check_code("activation:admin", -ENOENT);
 }
 
 TEST(names_tell_them_apart) {
@@ -135,10 +135,10 @@ TEST(names_tell_them_apart) {
 static void closes_and_asks(void) {
     thrum_io io;
     int fd;
-    CHECK_EQ(thrum_listen(&io, "handed:", NULL), 0);
+    CHECK_EQ(thrum_listen(&io, "activation:", NULL), 0);
     CHECK_EQ(thrum_io_close(io), 0);
     CHECK_EQ(socket(AF_INET, SOCK_STREAM, 0), TCP_FD); /* the number is another one's */
-    CHECK_EQ(listened("handed:", &fd), -ENOENT);
+    CHECK_EQ(listened("activation:", &fd), -ENOENT);
 }
 
 TEST(a_number_that_comes_again_is_not_given) {
@@ -148,8 +148,8 @@ TEST(a_number_that_comes_again_is_not_given) {
 
 static void adopts_before(void) {
     adopted(TCP_FD);
-    check_given("handed:", UNIX_FD);
-    check_code("handed:", -ENOENT);
+    check_given("activation:", UNIX_FD);
+    check_code("activation:", -ENOENT);
 }
 
 TEST(what_the_program_has_taken_over_is_passed_by) {
@@ -167,7 +167,7 @@ static int serves_one(void *arg) {
     (void)arg;
     options.keepalive = THRUM_S(30);
     options.flags = THRUM_LISTEN_SHARED | THRUM_LISTEN_REPLACE;
-    CHECK_EQ(thrum_listen(&listener, "handed:", &options), 0);
+    CHECK_EQ(thrum_listen(&listener, "activation:", &options), 0);
     CHECK_EQ(thrum_accept_until(listener, &there, soon()), -ETIMEDOUT);
     CHECK_EQ(thrum_io_local(listener, address, sizeof address), 0);
     CHECK_EQ(thrum_dial(&here, address, far_off()), 0);
@@ -195,8 +195,8 @@ TEST(connections_are_accepted_on_one) {
 /* ---- what is refused ---- */
 
 static void finds_none(void) {
-    check_code("handed:", -ENOENT);
-    check_code("handed:web", -ENOENT);
+    check_code("activation:", -ENOENT);
+    check_code("activation:web", -ENOENT);
 }
 
 TEST(others_environment_is_left_alone) {
@@ -210,8 +210,8 @@ TEST(others_environment_is_left_alone) {
 }
 
 static void finds_nonsense(void) {
-    check_code("handed:", -EBADMSG);
-    check_code("handed:web", -EBADMSG);
+    check_code("activation:", -EBADMSG);
+    check_code("activation:web", -EBADMSG);
     CHECK(!(fcntl(TCP_FD, F_GETFD) & FD_CLOEXEC)); /* and nothing was done */
 }
 
@@ -236,21 +236,21 @@ TEST(an_environment_that_makes_no_sense_is_refused) {
 }
 
 static void finds_a_connection(void) {
-    check_given("handed:", TCP_FD);
-    check_given("handed:", UNIX_FD);
-    check_given("handed:", DATAGRAM_FD);
-    check_code("handed:", -EOPNOTSUPP);
-    check_code("handed:", -EOPNOTSUPP);
+    check_given("activation:", TCP_FD);
+    check_given("activation:", UNIX_FD);
+    check_given("activation:", DATAGRAM_FD);
+    check_code("activation:", -EOPNOTSUPP);
+    check_code("activation:", -EOPNOTSUPP);
 }
 
 static void finds_a_file(void) {
-    check_code("handed:file", -ENOTSOCK);
-    check_given("handed:web", TCP_FD);
+    check_code("activation:file", -ENOTSOCK);
+    check_given("activation:web", TCP_FD);
 }
 
 static void finds_nothing_open(void) {
-    check_code("handed:", -EBADF);
-    check_code("handed:", -EBADF);
+    check_code("activation:", -EBADF);
+    check_code("activation:", -EBADF);
 }
 
 TEST(what_does_not_listen_is_refused) {
@@ -261,16 +261,16 @@ TEST(what_does_not_listen_is_refused) {
 }
 
 static void asks_for_odd_names(void) {
-    char longer[300] = "handed:";
+    char longer[300] = "activation:";
     thrum_io io;
     memset(longer + strlen(longer), 'x', 280);
     check_code(longer, -ENAMETOOLONG);
-    check_code("handed:a:b", -EINVAL);
-    check_code("handed:a\n", -EINVAL);
+    check_code("activation:a:b", -EINVAL);
+    check_code("activation:a\n", -EINVAL);
     check_code("handed", -EINVAL);
-    CHECK_EQ(thrum_dial(&io, "handed:", far_off()), -EINVAL);
-    CHECK_EQ(thrum_listen(NULL, "handed:", NULL), -EINVAL);
-    check_given("handed:", TCP_FD);
+    CHECK_EQ(thrum_dial(&io, "activation:", far_off()), -EINVAL);
+    CHECK_EQ(thrum_listen(NULL, "activation:", NULL), -EINVAL);
+    check_given("activation:", TCP_FD);
 }
 
 TEST(names_that_cannot_be_are_refused) {
@@ -280,9 +280,9 @@ TEST(names_that_cannot_be_are_refused) {
 
 static void is_refused_memory(void) {
     th_os_fail_map(0, 1);
-    check_code("handed:", -ENOMEM);
+    check_code("activation:", -ENOMEM);
     CHECK_EQ(th_os_fails_left(TH_OS_FAULT_MAP), 0);
-    check_given("handed:", TCP_FD);
+    check_given("activation:", TCP_FD);
 }
 
 TEST(a_refusal_of_the_system_loses_nothing) {

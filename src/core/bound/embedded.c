@@ -1,5 +1,5 @@
 /*
- * visit.c: a bound thread whose loop is somebody else's (thrum/poll.h).
+ * embedded.c: the embedded loop: a bound thread inside another library's event loop (thrum/poll.h).
  *
  * In each turn it runs what there is, and leaves announced as one that sleeps in its set: so
  * whatever comes meanwhile makes the set readable, which the other loop waits for. The thread tells
@@ -18,19 +18,19 @@
 #define NS_IN_MS 1000000u
 
 /* The caller's worker with its set open, or NULL with the code. */
-static th_worker *visitor(int *code) {
+static th_worker *embedded_worker(int *code) {
     th_worker *worker = th_bound_root();
     if (!worker) {
         *code = th_here() ? -EDEADLK : th_thread_refusal();
         return NULL;
     }
-    *code = worker->sched->workers_count ? -EINVAL : th_poll_visit(worker);
+    *code = worker->sched->workers_count ? -EINVAL : th_poll_embed(worker);
     return *code ? NULL : worker;
 }
 
 int thrum_poll_fd(void) {
     int code;
-    const th_worker *worker = visitor(&code);
+    const th_worker *worker = embedded_worker(&code);
     return worker ? worker->poller.set.set : code;
 }
 
@@ -49,7 +49,7 @@ int thrum_poll_ms(thrum_time next) {
 
 int thrum_poll_run(thrum_time *next) {
     int code;
-    th_worker *worker = visitor(&code);
+    th_worker *worker = embedded_worker(&code);
     if (worker) {
         const thrum_time until = th_bound_pass(worker);
         if (next) {

@@ -1,6 +1,6 @@
 /*
- * standin_back.c: a spare that goes back to the bench leaves nothing behind, whatever it has queued
- * (core/worker/STANDIN.md, S3), and stop, idleness and the deadlock report know of it (S4, S5).
+ * spares_back.c: a spare that becomes idle again leaves nothing behind, whatever it has queued
+ * (core/worker/SPARES.md, S3), and stop, idleness and the deadlock report know of it (S4, S5).
  */
 #include <errno.h>
 
@@ -9,9 +9,9 @@
 #include "crew.h"
 #include "platform/platform.h"
 #include "platform/sim/controller.h"
-#include "standin.h"
+#include "spares.h"
 
-#define LONG_NS (10 * STANDIN_NS)
+#define LONG_NS (10 * SPARES_NS)
 
 static thrum_sem sem;
 static uint32_t xstood; /* 1: the spare takes part; what it did before is known then */
@@ -29,15 +29,15 @@ static void pass_stood(void) {
 
 /* On the spare: lets worker 0 go on, and computes until the spare is no longer wanted. */
 static void outstay(void) {
-    whole_open(&standin_gate);
-    whole_pass(&standin_passed);
-    sim_pass(STANDIN_STAY_NS + STANDIN_NS);
+    whole_open(&spares_gate);
+    whole_pass(&spares_passed);
+    sim_pass(SPARES_STAY_NS + SPARES_NS);
 }
 
 static void begin(unsigned spares, thrum_policy policy, thrum_task_fn fn) {
-    standin_begin(1, spares, policy);
-    whole_post(standin_sched, 0, standin_holds, NULL);
-    whole_post(standin_sched, 1, fn, NULL);
+    spares_begin(1, spares, policy);
+    whole_post(spares_sched, 0, spares_holds, NULL);
+    whole_post(spares_sched, 1, fn, NULL);
 }
 
 /* ---- what it has queued ---- */
@@ -55,32 +55,32 @@ static int number_4 = 4;
 static void queues(thrum_task *self, void *arg) {
     (void)arg;
     whole_count(self, NULL);
-    whole_open(&standin_gate);
-    whole_pass(&standin_passed);
+    whole_open(&spares_gate);
+    whole_pass(&spares_passed);
     for (unsigned i = 2; i < 4; i++) {
         thrum_hint hint = i == 3 && sim_pick(2) ? THRUM_HINT_NEXT : THRUM_HINT_NONE;
         thrum_task_init(&whole_tasks[i], whole_count, NULL);
-        sim_check(thrum_task_post_hint(standin_sched, &whole_tasks[i], hint) == 0);
+        sim_check(thrum_task_post_hint(spares_sched, &whole_tasks[i], hint) == 0);
     }
     sim_check(thrum_go(yields, &number_4) == 0);
-    sim_pass(STANDIN_STAY_NS + STANDIN_NS);
+    sim_pass(SPARES_STAY_NS + SPARES_NS);
 }
 
 static void leaves(thrum_policy policy) {
     begin(1, policy, queues);
-    whole_stop(standin_sched);
+    whole_stop(spares_sched);
     whole_ran_once(0, 5);
 }
 
-SIM_WORLD(standin_leaves, .heavy = true, .asleep = standin_asleep) {
+SIM_WORLD(spares_leaves, .heavy = true, .asleep = spares_asleep) {
     leaves(THRUM_SHARDED);
 }
 
-SIM_WORLD(standin_leaves_fifo, .heavy = true, .asleep = standin_asleep) {
+SIM_WORLD(spares_leaves_fifo, .heavy = true, .asleep = spares_asleep) {
     leaves(THRUM_FIFO);
 }
 
-SIM_WORLD(standin_leaves_global, .heavy = true, .asleep = standin_asleep) {
+SIM_WORLD(spares_leaves_global, .heavy = true, .asleep = spares_asleep) {
     leaves(THRUM_GLOBAL);
 }
 
@@ -101,17 +101,17 @@ static void outstays(thrum_task *self, void *arg) {
 
 static int sleeps_then(void *arg) {
     thrum_task_init(&whole_tasks[1], outstays, NULL);
-    sim_check(thrum_task_post(standin_sched, &whole_tasks[1]) == 0);
+    sim_check(thrum_task_post(spares_sched, &whole_tasks[1]) == 0);
     return sleeps(arg);
 }
 
-SIM_WORLD(standin_leaves_timer, .heavy = true, .asleep = standin_asleep) {
+SIM_WORLD(spares_leaves_timer, .heavy = true, .asleep = spares_asleep) {
     thrum_attr attr = THRUM_ATTR_INIT;
-    standin_begin(1, 1, (thrum_policy)sim_pick(3));
-    whole_post(standin_sched, 0, standin_holds, NULL);
-    attr.sched = standin_sched;
+    spares_begin(1, 1, (thrum_policy)sim_pick(3));
+    whole_post(spares_sched, 0, spares_holds, NULL);
+    attr.sched = spares_sched;
     sim_check(thrum_go_with(&attr, sleeps_then, &number_2) == 0);
-    whole_stop(standin_sched);
+    whole_stop(spares_sched);
     whole_ran_once(0, 3);
 }
 
@@ -129,7 +129,7 @@ static void on_spare(thrum_task *self, void *arg) {
     (void)arg;
     whole_count(self, NULL);
     sim_check(thrum_worker_id() == 1);
-    sim_pass(STANDIN_STAY_NS + STANDIN_NS);
+    sim_pass(SPARES_STAY_NS + SPARES_NS);
 }
 
 static void on_first(thrum_task *self, void *arg) {
@@ -141,20 +141,20 @@ static void on_first(thrum_task *self, void *arg) {
 static void post_pinned(unsigned i, int worker, thrum_task_fn fn) {
     thrum_task_init(&whole_tasks[i], fn, NULL);
     thrum_task_set_worker(&whole_tasks[i], worker);
-    sim_check(thrum_task_post(standin_sched, &whole_tasks[i]) == 0);
+    sim_check(thrum_task_post(spares_sched, &whole_tasks[i]) == 0);
 }
 
-/* For the spare, which sits down or sits; and for the worker that is held up. */
-SIM_WORLD(standin_pinned, .heavy = true, .asleep = standin_asleep) {
+/* For the spare, which retires or sits; and for the worker that is held up. */
+SIM_WORLD(spares_pinned, .heavy = true, .asleep = spares_asleep) {
     begin(1, (thrum_policy)sim_pick(3), stands);
     post_pinned(2, 0, on_first);
     pass_stood();
     if (sim_pick(2)) {
-        standin_sleep(sim_pick(2) ? LONG_NS : STANDIN_STAY_NS);
+        spares_sleep(sim_pick(2) ? LONG_NS : SPARES_STAY_NS);
     }
     post_pinned(3, 1, on_spare);
-    whole_post(standin_sched, 4, whole_count, NULL);
-    whole_stop(standin_sched);
+    whole_post(spares_sched, 4, whole_count, NULL);
+    whole_stop(spares_sched);
     whole_ran_once(0, 5);
 }
 
@@ -180,9 +180,9 @@ static void starts_pinned(thrum_task *self, void *arg) {
     outstay();
 }
 
-SIM_WORLD(standin_pinned_fiber, .heavy = true, .asleep = standin_asleep) {
+SIM_WORLD(spares_pinned_fiber, .heavy = true, .asleep = spares_asleep) {
     begin(1, (thrum_policy)sim_pick(3), starts_pinned);
-    whole_stop(standin_sched);
+    whole_stop(spares_sched);
     whole_ran_once(0, 2);
 }
 
@@ -190,31 +190,31 @@ SIM_WORLD(standin_pinned_fiber, .heavy = true, .asleep = standin_asleep) {
  * The spare stood in the idle stack, and pinned work woke it: its entry is left behind. It sits
  * down, and a post pops the entry, while worker 0 may sleep.
  */
-SIM_WORLD(standin_stale, .heavy = true, .asleep = standin_asleep) {
+SIM_WORLD(spares_stale, .heavy = true, .asleep = spares_asleep) {
     begin(1, THRUM_SHARDED, stands);
     pass_stood();
-    standin_sleep(LONG_NS);
+    spares_sleep(LONG_NS);
     post_pinned(2, 1, on_spare);
     if (sim_pick(2)) {
-        standin_sleep(LONG_NS);
+        spares_sleep(LONG_NS);
     }
-    whole_post(standin_sched, 3, whole_count, NULL);
-    whole_post(standin_sched, 4, whole_count, NULL);
-    whole_stop(standin_sched);
+    whole_post(spares_sched, 3, whole_count, NULL);
+    whole_post(spares_sched, 4, whole_count, NULL);
+    whole_stop(spares_sched);
     whole_ran_once(0, 5);
 }
 
 /* ---- all parked ---- */
 
-/* The last to park is the spare that sits down, or the worker that it stood in for. */
-SIM_WORLD(standin_idle, .heavy = true, .asleep = standin_asleep) {
+/* The last to park is the spare that retires, or the worker that it took over for. */
+SIM_WORLD(spares_idle, .heavy = true, .asleep = spares_asleep) {
     begin(1 + sim_pick(2), (thrum_policy)sim_pick(3), outstays);
-    sim_check(thrum_sched_wait_idle(standin_sched, THRUM_FOREVER) == 0);
+    sim_check(thrum_sched_wait_idle(spares_sched, THRUM_FOREVER) == 0);
     whole_ran_once(0, 2);
-    whole_post(standin_sched, 2, whole_count, NULL);
-    sim_check(thrum_sched_wait_idle(standin_sched, THRUM_FOREVER) == 0);
+    whole_post(spares_sched, 2, whole_count, NULL);
+    sim_check(thrum_sched_wait_idle(spares_sched, THRUM_FOREVER) == 0);
     whole_ran_once(0, 3);
-    whole_stop(standin_sched);
+    whole_stop(spares_sched);
 }
 
 static whole_gate second_gate;
@@ -232,58 +232,58 @@ static void opens_again(thrum_task *self, void *arg) {
 }
 
 /* When all is done nothing looks any more; then a worker is held up again. */
-SIM_WORLD(standin_again, .heavy = true, .asleep = standin_asleep) {
-    begin(1 + sim_pick(2), THRUM_SHARDED, sim_pick(2) ? outstays : standin_opens);
-    standin_sleep(STANDIN_IDLE_ENDS * STANDIN_NS);
-    whole_post(standin_sched, 2, holds_again, NULL);
-    whole_post(standin_sched, 3, opens_again, NULL);
-    whole_stop(standin_sched);
+SIM_WORLD(spares_again, .heavy = true, .asleep = spares_asleep) {
+    begin(1 + sim_pick(2), THRUM_SHARDED, sim_pick(2) ? outstays : spares_opens);
+    spares_sleep(SPARES_IDLE_ENDS * SPARES_NS);
+    whole_post(spares_sched, 2, holds_again, NULL);
+    whole_post(spares_sched, 3, opens_again, NULL);
+    whole_stop(spares_sched);
     whole_ran_once(0, 4);
 }
 
 /*
- * The spare stands in still and sleeps as a worker does, so there is no lookout. One of the two
+ * The spare takes over still and sleeps as a worker does, so there is no monitor. One of the two
  * takes both tasks, and is held up by the first.
  */
-SIM_WORLD(standin_rest_of_share, .heavy = true, .asleep = standin_asleep) {
-    thrum_config config = standin_config(1, 1, (thrum_policy)sim_pick(3));
+SIM_WORLD(spares_rest_of_share, .heavy = true, .asleep = spares_asleep) {
+    thrum_config config = spares_config(1, 1, (thrum_policy)sim_pick(3));
     config.local_capacity = 4; /* two are one share */
-    standin_sched = whole_start(&config);
-    whole_post(standin_sched, 0, standin_holds, NULL);
-    whole_post(standin_sched, 1, standin_opens, NULL);
-    whole_pass(&standin_passed);
+    spares_sched = whole_start(&config);
+    whole_post(spares_sched, 0, spares_holds, NULL);
+    whole_post(spares_sched, 1, spares_opens, NULL);
+    whole_pass(&spares_passed);
     if (sim_pick(2)) {
-        standin_sleep(STANDIN_NS / 4);
+        spares_sleep(SPARES_NS / 4);
     }
-    whole_post(standin_sched, 2, holds_again, NULL);
-    whole_post(standin_sched, 3, opens_again, NULL);
-    whole_stop(standin_sched);
+    whole_post(spares_sched, 2, holds_again, NULL);
+    whole_post(spares_sched, 3, opens_again, NULL);
+    whole_stop(spares_sched);
     whole_ran_once(0, 4);
 }
 
 static void post_after(unsigned i, thrum_task_fn fn, thrum_time after) {
     thrum_task_init(&whole_tasks[i], fn, NULL);
-    sim_check(thrum_task_post_after(standin_sched, &whole_tasks[i], after) == 0);
+    sim_check(thrum_task_post_after(spares_sched, &whole_tasks[i], after) == 0);
 }
 
 /* A deadline wakes the worker, and no thread that would know how many spares sit by now. */
-SIM_WORLD(standin_rest_due, .heavy = true, .asleep = standin_asleep) {
+SIM_WORLD(spares_rest_due, .heavy = true, .asleep = spares_asleep) {
     begin(1, THRUM_SHARDED, outstays);
     post_after(2, holds_again, LONG_NS);
     post_after(3, opens_again, LONG_NS);
-    whole_stop(standin_sched);
+    whole_stop(spares_sched);
     whole_ran_once(0, 4);
 }
 
 /* ---- stop ---- */
 
-/* At any moment: while the lookout begins, looks, rests. */
-SIM_WORLD(standin_stop, .heavy = true) {
-    standin_begin(1 + sim_pick(2), 1 + sim_pick(2), THRUM_SHARDED);
+/* At any moment: while the monitor begins, looks, rests. */
+SIM_WORLD(spares_stop, .heavy = true) {
+    spares_begin(1 + sim_pick(2), 1 + sim_pick(2), THRUM_SHARDED);
     if (sim_pick(2)) {
-        standin_sleep((int64_t)sim_pick(3) * STANDIN_NS / 2);
+        spares_sleep((int64_t)sim_pick(3) * SPARES_NS / 2);
     }
-    whole_stop(standin_sched);
+    whole_stop(spares_sched);
 }
 
 static void reads(void *ctx, int worker) {
@@ -291,18 +291,18 @@ static void reads(void *ctx, int worker) {
     sim_check(whole_ran[0] == 1 && whole_ran[1] == 1);
 }
 
-/* The spare that stood in is about to sit down, or sits; its hook knows what all tasks did. */
-SIM_WORLD(standin_stop_back, .heavy = true) {
-    thrum_config config = standin_config(1, 1 + sim_pick(2), THRUM_SHARDED);
+/* The spare that stood in is about to retire, or sits; its hook knows what all tasks did. */
+SIM_WORLD(spares_stop_back, .heavy = true) {
+    thrum_config config = spares_config(1, 1 + sim_pick(2), THRUM_SHARDED);
     config.worker_stop = reads;
-    standin_sched = whole_start(&config);
-    whole_post(standin_sched, 0, standin_holds, NULL);
-    whole_post(standin_sched, 1, sim_pick(2) ? outstays : standin_opens, NULL);
-    whole_pass(&standin_passed);
+    spares_sched = whole_start(&config);
+    whole_post(spares_sched, 0, spares_holds, NULL);
+    whole_post(spares_sched, 1, sim_pick(2) ? outstays : spares_opens, NULL);
+    whole_pass(&spares_passed);
     if (sim_pick(2)) {
-        standin_sleep(STANDIN_STAY_NS + (int64_t)sim_pick(2) * STANDIN_NS);
+        spares_sleep(SPARES_STAY_NS + (int64_t)sim_pick(2) * SPARES_NS);
     }
-    whole_stop(standin_sched);
+    whole_stop(spares_sched);
     whole_ran_once(0, 2);
 }
 
@@ -313,16 +313,16 @@ static void waits(thrum_task *self, void *arg) {
 }
 
 /* A stop with a deadline cancels what waits; what holds the worker up it cannot. */
-SIM_WORLD(standin_stop_until, .heavy = true) {
-    standin_begin(1, 1 + sim_pick(2), THRUM_SHARDED);
-    whole_post(standin_sched, 0, standin_holds, NULL);
+SIM_WORLD(spares_stop_until, .heavy = true) {
+    spares_begin(1, 1 + sim_pick(2), THRUM_SHARDED);
+    whole_post(spares_sched, 0, spares_holds, NULL);
     thrum_task_init(&whole_tasks[1], waits, NULL);
-    sim_check(thrum_task_post_wait(standin_sched, &whole_tasks[1]) == 0);
+    sim_check(thrum_task_post_wait(spares_sched, &whole_tasks[1]) == 0);
     int result =
-        thrum_sched_stop_until(standin_sched, thrum_after(STANDIN_NS * (int64_t)(1 + sim_pick(3))));
+        thrum_sched_stop_until(spares_sched, thrum_after(SPARES_NS * (int64_t)(1 + sim_pick(3))));
     sim_check(result == -ETIMEDOUT);
-    whole_open(&standin_gate);
-    whole_stop(standin_sched);
+    whole_open(&spares_gate);
+    whole_stop(spares_sched);
     whole_ran_once(0, 2);
 }
 
@@ -344,27 +344,27 @@ static int waits_for_ever(void *arg) {
 }
 
 /* It comes once, and not before the one that is held up has ended. */
-SIM_WORLD(standin_deadlock, .heavy = true) {
+SIM_WORLD(spares_deadlock, .heavy = true) {
     static int zero;
     thrum_attr attr = THRUM_ATTR_INIT;
-    thrum_config config = standin_config(1, 1 + sim_pick(2), THRUM_SHARDED);
+    thrum_config config = spares_config(1, 1 + sim_pick(2), THRUM_SHARDED);
     config.deadlock = take_report;
     thrum_sem_init(&sem, 0);
-    attr.sched = standin_sched = whole_start(&config);
-    whole_post(standin_sched, 0, standin_holds, NULL);
+    attr.sched = spares_sched = whole_start(&config);
+    whole_post(spares_sched, 0, spares_holds, NULL);
     sim_check(thrum_go_with(&attr, waits_for_ever, &zero) == 0);
-    whole_post(standin_sched, 1, sim_pick(2) ? outstays : standin_opens, NULL);
+    whole_post(spares_sched, 1, sim_pick(2) ? outstays : spares_opens, NULL);
     whole_pass(&told);
     thrum_sem_post(&sem);
-    whole_stop(standin_sched);
+    whole_stop(spares_sched);
     sim_check(reports == 1);
 }
 
 /* ---- refused ---- */
 
 /* Memory for the spare is refused, or a thread for the next one: a second later it is there. */
-SIM_WORLD(standin_refused, .heavy = true, .refusals = 3, .asleep = standin_asleep) {
-    begin(1 + sim_pick(2), THRUM_SHARDED, standin_opens);
-    whole_stop(standin_sched);
+SIM_WORLD(spares_refused, .heavy = true, .refusals = 3, .asleep = spares_asleep) {
+    begin(1 + sim_pick(2), THRUM_SHARDED, spares_opens);
+    whole_stop(spares_sched);
     whole_ran_once(0, 2);
 }

@@ -1,8 +1,8 @@
 /*
- * visit.c: a bound thread that is a guest in a loop which is not ours (core/worker/POLLING.md,
- * "Embedded loops"), beside another bound thread. Posts, events and the set that another
- * thread opens meet the guest while it is announced: in the other loop, on its way there, and when
- * it waits elsewhere after all. What is lost is a deadlock.
+ * embedded.c: a bound thread that is embedded in a loop which is not ours (core/worker/POLLING.md,
+ * "Embedded loops"), beside another bound thread. Posts, events and the set that
+ * another thread opens meet the embedded thread while it is announced: in the other loop, on its
+ * way there, and when it waits elsewhere after all. What is lost is a deadlock.
  */
 #include <errno.h>
 
@@ -41,7 +41,10 @@ static void end(void) {
     sim_check(sim_descriptors() == 0);
 }
 
-/* The other loop: it waits for the guest's descriptor, as long as the guest says. */
+/*
+ * The other loop: it waits for the embedded thread's descriptor, as long as the embedded thread
+ * says.
+ */
 static void turns_until(unsigned n) {
     for (;;) {
         thrum_time next;
@@ -92,8 +95,8 @@ static void writes(void *unused) {
 
 /* ---- alone ---- */
 
-/* A post comes when the guest is in the other loop, or on its way. */
-SIM_WORLD(visit_post, .heavy = true, .keeps_memory = true) {
+/* A post comes when the embedded thread is in the other loop, or on its way. */
+SIM_WORLD(embedded_post, .heavy = true, .keeps_memory = true) {
     begin();
     int t = sim_spawn(posts, NULL);
     turns_until(1);
@@ -101,8 +104,8 @@ SIM_WORLD(visit_post, .heavy = true, .keeps_memory = true) {
     end();
 }
 
-/* A fiber of the guest's own waits for a byte: the shared set is opened in a turn. */
-SIM_WORLD(visit_event, .heavy = true, .keeps_memory = true) {
+/* A fiber of the embedded thread's own waits for a byte: the shared set is opened in a turn. */
+SIM_WORLD(embedded_event, .heavy = true, .keeps_memory = true) {
     begin();
     post(reads);
     int t = sim_spawn(writes, NULL);
@@ -118,14 +121,14 @@ static void bound_reads(void *unused) {
     sim_check(thrum_sched_bind(sched) == 0);
     (void)reads(NULL);
     sim_check(thrum_sched_unbind() == 0);
-    post(ends); /* only the guest is left to run it */
+    post(ends); /* only the embedded thread is left to run it */
 }
 
 /*
  * Another thread opens the set that they share, and waits there for a byte; a post comes as well.
- * The guest sleeps in a set in which the shared one is not yet.
+ * The embedded thread sleeps in a set in which the shared one is not yet.
  */
-SIM_WORLD(visit_opened, .heavy = true, .keeps_memory = true) {
+SIM_WORLD(embedded_opened, .heavy = true, .keeps_memory = true) {
     begin();
     int other = sim_spawn(bound_reads, NULL);
     int writer = sim_spawn(writes, NULL);
@@ -145,7 +148,7 @@ static void bound_waits(void *unused) {
     sim_check(thrum_sched_unbind() == 0);
 }
 
-/* Lets the guest go on, which is held up: so the other thread has to run it. */
+/* Lets the embedded thread go on, which is held up: so the other thread has to run it. */
 static int frees(void *arg) {
     (void)arg;
     whole_open(&held);
@@ -157,7 +160,7 @@ static void posts_freeing(void *unused) {
     post(frees);
 }
 
-/* On the guest's own thread, which runs nothing else meanwhile. */
+/* On the embedded thread's own thread, which runs nothing else meanwhile. */
 static int holds(void *arg) {
     (void)arg;
     whole_pass(&held);
@@ -167,10 +170,11 @@ static int holds(void *arg) {
 }
 
 /*
- * The guest waits elsewhere after all: what is tied to its thread goes on there, and is held up
- * until a task that was posted has run. So a wake that the guest has got is the other thread's.
+ * The embedded thread waits elsewhere after all: what is tied to its thread goes on there, and is
+ * held up until a task that was posted has run. So a wake that the embedded thread has got is the
+ * other thread's.
  */
-SIM_WORLD(visit_elsewhere, .heavy = true, .keeps_memory = true) {
+SIM_WORLD(embedded_elsewhere, .heavy = true, .keeps_memory = true) {
     thrum_attr attr = THRUM_ATTR_INIT;
     thrum_time next;
     begin();
@@ -191,7 +195,7 @@ SIM_WORLD(visit_elsewhere, .heavy = true, .keeps_memory = true) {
     end();
 }
 
-static thrum_sem tied; /* what the fiber that is tied to the guest waits for */
+static thrum_sem tied; /* what the fiber that is tied to the embedded thread waits for */
 static whole_gate posted, woken;
 
 static int holds_when_woken(void *arg) {
@@ -212,11 +216,11 @@ static void wakes_tied(void *unused) {
 }
 
 /*
- * The same where the guest has been told of the task, and then gets what holds it from a thread
- * that knows nothing of that. Without a fence of its own it has the task from the word by which it
- * was told, and tells the other one.
+ * The same where the embedded thread has been told of the task, and then gets what holds it from a
+ * thread that knows nothing of that. Without a fence of its own it has the task from the word by
+ * which it was told, and tells the other one.
  */
-SIM_WORLD(visit_elsewhere_told, .heavy = true, .keeps_memory = true) {
+SIM_WORLD(embedded_elsewhere_told, .heavy = true, .keeps_memory = true) {
     thrum_attr attr = THRUM_ATTR_INIT;
     thrum_time next;
     begin();

@@ -1,5 +1,5 @@
 /*
- * standin_stopped.c: a process that is stopped and goes on, again and again, as under a quota or a
+ * spares_stopped.c: a process that is stopped and goes on, again and again, as under a quota or a
  * debugger: a spare stands in all the same, and nothing is lost.
  */
 /* POSIX: SIGSTOP */

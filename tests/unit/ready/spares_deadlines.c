@@ -1,6 +1,6 @@
 /*
- * standin_deadlines.c: a deadline that is set on a spare worker is met, also when a task holds that
- * spare up, or when it is back on the bench.
+ * spares_deadlines.c: a deadline that is set on a spare worker is met, also when a task holds that
+ * spare up, or when it is idle again.
  */
 #include <unistd.h>
 
@@ -87,6 +87,6 @@ TEST(a_deadline_set_on_a_spare_that_is_then_held_up) {
 }
 
 TEST(a_deadline_set_on_a_spare_that_goes_back) {
-    /* The workers come back, the spare goes to the bench, and the deadline is met all the same. */
+    /* The workers come back, the spare becomes idle, and the deadline is met all the same. */
     check_deadline(false);
 }

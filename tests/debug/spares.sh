@@ -1,6 +1,6 @@
 #!/bin/sh
-# Spares stand in where time does not pass as usual: tests/debug/standin.sh WHERE PROGRAM
-# WHERE is gdb, valgrind, or quota: half a processor, by a cgroup. PROGRAM is unit_standin.
+# Spares stand in where time does not pass as usual: tests/debug/spares.sh WHERE PROGRAM
+# WHERE is gdb, valgrind, or quota: half a processor, by a cgroup. PROGRAM is unit_spares.
 set -eu
 where=$1
 program=$2

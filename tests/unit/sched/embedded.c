@@ -1,5 +1,5 @@
 /*
- * visit.c: a scheduler without workers in a loop that is not its own (thrum/poll.h).
+ * embedded.c: a scheduler without workers in a loop that is not its own (thrum/poll.h).
  */
 #include <limits.h>
 #include <poll.h>
@@ -12,16 +12,16 @@
 #include "support/support.h"
 #include "support/times.h"
 
-typedef struct guest {
+typedef struct embedded {
     rig r;
     thrum_time next;
     thrum_time due; /* when the fiber that sleeps is to go on */
     bool joined;
     int slept; /* waits of the loop that ended by their time */
     int turns; /* waits of the loop */
-} guest;
+} embedded;
 
-static guest g;
+static embedded g;
 
 static void begin(void) {
     memset(&g, 0, sizeof(g));

@@ -1,5 +1,5 @@
 /*
- * standin_life.c: starting, stopping and waiting while spare workers stand in, and the hooks of
+ * spares_life.c: starting, stopping and waiting while spare workers take over, and the hooks of
  * their threads.
  */
 /* matrix: policy workers */
@@ -54,7 +54,7 @@ static void *waits_for_all(void *arg) {
 }
 
 TEST(a_wait_for_idleness_ends_behind_a_spare) {
-    /* It ends when all is done, with the spare back on the bench or not. */
+    /* It ends when all is done, with the spare idle again or not. */
     static hold h;
     held_init_spares(&h);
     held_start(&h);
@@ -88,7 +88,7 @@ TEST(a_bound_thread_waits_for_a_spare) {
 /* ---- deadlocks ---- */
 
 TEST(a_deadlock_is_reported_behind_a_spare) {
-    /* All workers and spares sleep then, on the bench or not. */
+    /* All workers and spares sleep then, idle or not. */
     static hold h;
     held_init_spares(&h);
     h.r.config.deadlock = keep_report;

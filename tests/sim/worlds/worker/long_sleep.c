@@ -1,7 +1,7 @@
 /*
- * night.c: the sentinel's night (core/worker/PARKING.md, D11): a worker that goes on while all
- * others sleep sets deadlines, and wakes nobody where the sentinel comes in time. Then it is held
- * up, and the sentinel, or whoever has got its role, fires them.
+ * long_sleep.c: the sentinel's long sleep (core/worker/PARKING.md, D11): a worker that goes on
+ * while all others sleep sets deadlines, and wakes nobody where the sentinel comes in time. Then it
+ * is held up, and the sentinel, or whoever has got its role, fires them.
  */
 #include "base/atomic.h"
 #include "core/ready/wake.h"
@@ -105,15 +105,15 @@ static void one_after_another(unsigned workers) {
     end(2);
 }
 
-SIM_WORLD(night, .asleep = asleep) {
+SIM_WORLD(long_sleep, .asleep = asleep) {
     one_after_another(2);
 }
 
-SIM_WORLD(night_3, .asleep = asleep) {
+SIM_WORLD(long_sleep_3, .asleep = asleep) {
     one_after_another(3);
 }
 
-/* The night ends by its time just when another worker goes on, and sets deadlines. */
+/* The long sleep ends by its time just when another worker goes on, and sets deadlines. */
 static void meets(thrum_task *self, void *arg) {
     (void)arg;
     ran[self - tasks]++;
@@ -121,7 +121,7 @@ static void meets(thrum_task *self, void *arg) {
     post_at(0, sets_and_holds, due[2] + th_watch_ns(sched));
 }
 
-SIM_WORLD(night_ends, .asleep = asleep) {
+SIM_WORLD(long_sleep_ends, .asleep = asleep) {
     begin(2);
     post_at(2, meets, thrum_after(40 * LATER));
     end(3);
@@ -134,7 +134,7 @@ static void holds(thrum_task *self, void *arg) {
     whole_pass(&gate);
 }
 
-SIM_WORLD(night_external, .asleep = asleep) {
+SIM_WORLD(long_sleep_external, .asleep = asleep) {
     begin(2);
     post_at(0, holds, thrum_after(40 * LATER));
     sleep_until(due[0]);
@@ -153,7 +153,7 @@ static void pinned(unsigned workers) {
     end(3);
 }
 
-SIM_WORLD(night_pinned_3, .asleep = asleep) {
+SIM_WORLD(long_sleep_pinned_3, .asleep = asleep) {
     pinned(3);
 }
 
@@ -162,8 +162,8 @@ static void counts(thrum_task *self, void *arg) {
     ran[self - tasks]++;
 }
 
-/* A second night, for a later deadline: who is woken in it does not rely on the first one. */
-SIM_WORLD(night_again, .asleep = asleep) {
+/* A second long sleep, for a later deadline: who is woken in it does not rely on the first one. */
+SIM_WORLD(long_sleep_again, .asleep = asleep) {
     begin(2);
     const int64_t now = thrum_now();
     post_at(0, counts, now + 10 * LATER);
@@ -176,7 +176,7 @@ SIM_WORLD(night_again, .asleep = asleep) {
 }
 
 /* The same where two search at a time: the first of them to find something fences nothing. */
-SIM_WORLD(night_again_3, .asleep = asleep) {
+SIM_WORLD(long_sleep_again_3, .asleep = asleep) {
     begin(3);
     const int64_t now = thrum_now();
     post_at(0, counts, now + 10 * LATER);
@@ -193,7 +193,7 @@ SIM_WORLD(night_again_3, .asleep = asleep) {
 }
 
 /* A deadline so far off that nothing can be added to it: all sleep, and nobody turns round. */
-SIM_WORLD(night_far, .asleep = whole_asleep_shared) {
+SIM_WORLD(long_sleep_far, .asleep = whole_asleep_shared) {
     begin(2);
     post_at(0, counts, THRUM_FOREVER - 1 - (int64_t)sim_pick(2) * (th_watch_ns(sched) - 2));
     sleep_until(thrum_after(40 * LATER));
@@ -209,7 +209,7 @@ static void computes(thrum_task *self, void *arg) {
     held_up();
 }
 
-SIM_WORLD(night_long, .asleep = asleep) {
+SIM_WORLD(long_sleep_long, .asleep = asleep) {
     begin(2);
     post_at(0, computes, thrum_after(4 * LATER));
     end(2);
@@ -228,7 +228,8 @@ static void sets_next(thrum_task *self, void *arg) {
 SIM_UNSEEN static unsigned watcher(void) {
     const unsigned sentinel = th_park_sentinel(sched->xpark);
     const th_worker *worker = &sched->workers[sentinel ? sentinel - 1 : 0];
-    const bool watches = sentinel && worker->rounds.night && worker->xnight != THRUM_FOREVER &&
+    const bool watches = sentinel && worker->rounds.long_sleep &&
+                         worker->xlong_sleep != THRUM_FOREVER &&
                          worker->own_timers.xearliest == THRUM_FOREVER;
     return watches ? sentinel : 0;
 }
@@ -241,8 +242,10 @@ SIM_UNSEEN static int64_t due_of(unsigned i) {
     return due[i];
 }
 
-/* The first deadline finds a night that knew of none, so it may wake somebody; the second not. */
-SIM_WORLD(night_wakes_nobody, .asleep = whole_asleep) {
+/*
+ * The first deadline finds a long sleep that knew of none, so it may wake somebody; the second not.
+ */
+SIM_WORLD(long_sleep_wakes_nobody, .asleep = whole_asleep) {
     begin(2);
     post_at(0, sets_next, thrum_after(40 * LATER));
     sleep_until(due[0] + 20 * LATER);

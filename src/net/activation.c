@@ -1,6 +1,6 @@
 /*
- * handed.c: sockets that a service manager has opened for the program (LISTEN_FDS): systemd, and
- * others that speak its protocol.
+ * activation.c: sockets that a service manager has opened for the program (LISTEN_FDS): systemd,
+ * and others that speak its protocol.
  *
  *     LISTEN_PID      whom they are for: a child of that process inherits the environment as well
  *     LISTEN_FDS      how many: the descriptors from 3 on
@@ -9,7 +9,7 @@
  * The environment is read at each call, and left as it is: to change it is safe in no program that
  * has threads. Each of them is given once: its number may be another one's afterwards.
  */
-#include "net/handed.h"
+#include "net/activation.h"
 
 #include <errno.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "core/basis/lock.h"
 #include "io/record.h"
 
-#define SCHEME "handed:"
+#define SCHEME "activation:"
 #define FIRST 3
 #define MOST 1024u
 #define NAME_MAX_BYTES 255u
@@ -26,7 +26,7 @@ static th_lock lock = TH_LOCK_INIT; /* protects what follows */
 static uint64_t taken[MOST / 64];
 static unsigned secured; /* so many of them are closed on exec */
 
-const char *th_handed_name(const char *address) {
+const char *th_activation_name(const char *address) {
     const size_t length = sizeof SCHEME - 1;
     return strncmp(address, SCHEME, length) == 0 ? address + length : NULL;
 }
@@ -49,7 +49,7 @@ static int64_t number_of(const char *text) {
 }
 
 /* How many descriptors this process was started with; 0: none. */
-static int count_handed(void) {
+static int count_given(void) {
     const char *pid = th_os_env("LISTEN_PID");
     const char *fds = th_os_env("LISTEN_FDS");
     if (!pid || !fds) {
@@ -131,14 +131,14 @@ static int take_named(thrum_io *out, const char *name, const char *names, int co
     return code ? code : -ENOENT;
 }
 
-int th_handed_take(thrum_io *out, const char *name, th_os_kind *kind) {
+int th_activation_take(thrum_io *out, const char *name, th_os_kind *kind) {
     if (strlen(name) > NAME_MAX_BYTES) {
         return -ENAMETOOLONG;
     }
     if (strchr(name, ':') || !is_name(name, strlen(name))) {
         return -EINVAL;
     }
-    const int count = count_handed();
+    const int count = count_given();
     const char *names = th_os_env("LISTEN_FDNAMES");
     if (count <= 0) {
         return count ? count : -ENOENT;

@@ -1,19 +1,19 @@
 /*
- * handed.h: sockets that the program was started with.
+ * activation.h: sockets that the program was started with.
  */
-#ifndef TH_HANDED_H
-#define TH_HANDED_H
+#ifndef TH_ACTIVATION_H
+#define TH_ACTIVATION_H
 
 #include "platform/platform.h"
 #include "thrum/net.h"
 
 /* The name in an address of such a socket, which may be empty, or NULL: it is another address. */
-const char *th_handed_name(const char *address);
+const char *th_activation_name(const char *address);
 
 /*
  * Takes the first one of the name (empty: any) that has not been taken, which is still to be told
  * its options: 0, or the codes of thrum_listen for such an address.
  */
-int th_handed_take(thrum_io *out, const char *name, th_os_kind *kind);
+int th_activation_take(thrum_io *out, const char *name, th_os_kind *kind);
 
 #endif
