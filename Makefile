@@ -18,25 +18,25 @@ all: ## build the library, the examples, the benchmark and the tests (PRESET=gcc
 QUICK = ^(unit|marl)/.*\[(sharded,w2|bound,w0)\]|^unit/[^[]*$$
 
 quick: ## build, and run the unit and marl tests with two workers and with bound threads alone, and the style checks
-	@tools/check-style
-	@! command -v python3 >/dev/null || tools/check-timing
+	@tools/check/style
+	@! command -v python3 >/dev/null || tools/check/timing
 	@PROGRAMS= tools/run-tests $(PRESET) -LE full -R '$(QUICK)'
 
 test: ## build, and run the tests to pass before a change is handed in: 4 minutes on two idle cores
 	@tools/setup
 	@status=0; tools/run-tests $(PRESET) -LE full || status=1; \
-		tools/matrix $(PRESET) || status=1; exit $$status
+		tools/measure/matrix $(PRESET) || status=1; exit $$status
 
 shake: ## repeat tests under five conditions (TESTS="a full name or a regular expression" N=20 CONDITIONS=idle,loaded); tests/README.md
 	@tools/setup shake
 	@tools/shake -n $(or $(N),1) $(if $(CONDITIONS),-c $(CONDITIONS)) $(if $(TESTS),'$(TESTS)')
 
 test-windows: ## build for Windows by mingw-w64, and run the tests under wine (ALL=1); docs/windows.md
-	@tools/test-windows
+	@tools/run/test-windows
 
 demo-windows: ## build examples for Windows, run them under wine, and talk to two of the servers among them from Linux
 	@tools/setup windows
-	@tools/demo-windows
+	@tools/run/demo-windows
 
 test-full: ## run every test in every cell of the matrix, those of `make test` in six other builds, and more; takes hours
 	@tools/setup ci
@@ -55,7 +55,7 @@ serve: ## start httpd, an HTTP server, and print how to talk to it (ADDRESS=tcp:
 cluster: ## search a tree over two MPI ranks on this machine, check its count, and draw what they did (TREE=T3)
 	@tools/setup mpi
 	@tools/build gcc-release uts
-	@tools/cluster $(TREE)
+	@tools/run/cluster $(TREE)
 
 bench: ## measure thrum beside its peers, a quarter of an hour or more: bench/results/MACHINE.md, .html, .json (BENCH="--only fib,yield")
 	@tools/setup bench
@@ -85,35 +85,35 @@ bench-mpi: ## measure what waiting for MPI costs beside MPI's own calls, and a s
 
 cores: ## the rows of many cores on a simulated machine, some 15 minutes: build/cores/report.txt, .html (CORES="--rows fanout"); bench/cores/README.md
 	@tools/setup
-	@tools/cores $(CORES)
+	@tools/measure/cores $(CORES)
 
 sim: ## run the simulator's worlds (WORLD= SEED= RUNS= MODE= REPLAY=); tests/sim/README.md
 	@tools/setup
-	@tools/sim
+	@tools/run/sim
 
 stress: ## run all storms at once, cell by cell: STRESS=60, 30m, 8h; tests/storm/README.md
 	@tools/setup ci
-	@tools/stress
+	@tools/run/stress
 
 soak: ## a long run of a mixed program, watched and drawn: TIME=120, 30m, 2h; tests/soak/README.md
 	@tools/setup
-	@tools/soak
+	@tools/run/soak
 
 servers: ## attack the example servers, under sanitizers: SERVERS=seconds an attack (5), ONLY="kv resets"; tests/servers/README.md
 	@tools/setup ci
-	@tools/servers
+	@tools/run/servers
 
 faults: ## run the tests of refused calls, signals, overflows and fork (FULL=1: in all cells)
 	@tools/setup
-	@tools/faults
+	@tools/run/faults
 
 fuzz: ## run random operations, one at a time against the model, then all at once: FUZZ=seconds (60), SEED=number; tests/fuzz/README.md
 	@tools/setup ci
-	@tools/fuzz
+	@tools/run/fuzz
 
 mutate: ## run the worlds with each memory order weakened (MUTATE="--only TEXT --seconds 60", "--again")
 	@tools/setup ci
-	@tools/mutate $(MUTATE)
+	@tools/run/mutate $(MUTATE)
 
 models: ## verify the models of parking, fifo, spares, select and waits with Spin; models/README.md
 	@tools/setup ci
@@ -121,22 +121,22 @@ models: ## verify the models of parking, fifo, spares, select and waits with Spi
 
 coverage: ## count the lines and branches that a part of the tests reaches, against thresholds (MISSED=1 lists the rest)
 	@tools/setup ci
-	@tools/coverage
+	@tools/measure/coverage
 
 check: ## check style, floors, rooms, the documents' tables, the headers' comments, and the recorded binary interface
-	@tools/check-floors
+	@tools/check/floors
 	@tools/build gcc-release thrum_static >/dev/null
-	@tools/check-rooms
-	@tools/check-style
-	@tools/check-timing
-	@tools/check-tables
-	@tools/planted check
-	@tools/windows-skipped
-	@tools/reference --check
-	@tools/check-abi
+	@tools/check/rooms
+	@tools/check/style
+	@tools/check/timing
+	@tools/check/tables
+	@tools/run/planted check
+	@tools/check/windows-skipped
+	@tools/release/reference --check
+	@tools/check/abi
 
 reference: ## make man pages and one HTML page from the headers: build/reference
-	@tools/reference
+	@tools/release/reference
 
 format: ## let clang-format lay out the sources and headers of C and C++
 	@clang-format -i $$(git ls-files '*.c' '*.h' '*.hpp' '*.hh' '*.cpp' '*.cc')
@@ -145,7 +145,7 @@ amalgamation: ## write the library as two files, thrum.h and thrum.c: build/amal
 	@tools/amalgamate --out build/amalgamation
 
 dist: ## write what is released, of the commit that is checked out: archives and an SBOM, the same bytes each time: build/dist
-	@tools/dist --out build/dist
+	@tools/release/dist --out build/dist
 
 install: ## install below PREFIX (/usr/local); DESTDIR is honoured
 	@cmake -S . -B build/install -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null

@@ -13,7 +13,7 @@ if(THRUM_SANITIZE)
   endif()
 endif()
 
-# Counts of how often each line and branch of the library is reached (tools/coverage). The tests themselves
+# Counts of how often each line and branch of the library is reached (tools/measure/coverage). The tests themselves
 # are not counted; tests/check.h keeps the counts of a process that ends without exit().
 if(THRUM_COVERAGE)
   set(THRUM_COVERAGE_COMPILE --coverage -fprofile-update=atomic)

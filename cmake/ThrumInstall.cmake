@@ -60,17 +60,17 @@ if(TARGET thrum_mpi_static)
 endif()
 
 # Scripts of Python's: lines for a report, a view of a running program, and the page of a trace with what it puts together.
-install(PROGRAMS tools/thrum-names tools/thrum-profile tools/thrum-timeline tools/thrum-top TYPE BIN)
+install(PROGRAMS tools/user/thrum-names tools/user/thrum-profile tools/user/thrum-timeline tools/user/thrum-top TYPE BIN)
 install(DIRECTORY docs/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
 # The same stands in the libraries, as long as they are not stripped.
-install(FILES tools/thrum-gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/thrum)
-install(DIRECTORY tools/timeline DESTINATION ${CMAKE_INSTALL_DATADIR}/thrum PATTERN __pycache__ EXCLUDE)
+install(FILES tools/user/thrum-gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/thrum)
+install(DIRECTORY tools/user/timeline DESTINATION ${CMAKE_INSTALL_DATADIR}/thrum PATTERN __pycache__ EXCLUDE)
 
 # Made at the install, so that it says what the headers say. Without python3 there is none.
 find_program(THRUM_PYTHON python3)
 if(THRUM_PYTHON)
   set(reference_dir ${PROJECT_BINARY_DIR}/reference)
-  install(CODE "execute_process(COMMAND \"${THRUM_PYTHON}\" tools/reference --out \"${reference_dir}\"
+  install(CODE "execute_process(COMMAND \"${THRUM_PYTHON}\" tools/release/reference --out \"${reference_dir}\"
     WORKING_DIRECTORY \"${PROJECT_SOURCE_DIR}\" RESULT_VARIABLE failed)
   if(failed)
     message(WARNING \"the reference could not be made, and is not installed\")

@@ -28,8 +28,8 @@ set(THRUM_TLS OFF)
 function(thrum_windows_dll target)
   set(def ${CMAKE_CURRENT_BINARY_DIR}/thrum-${interface}.def)
   add_custom_command(OUTPUT ${def}
-    COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tools/windows-def ${CMAKE_NM} $<TARGET_FILE:thrum_static> > ${def}
-    DEPENDS thrum_static tools/windows-def VERBATIM)
+    COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tools/release/windows-def ${CMAKE_NM} $<TARGET_FILE:thrum_static> > ${def}
+    DEPENDS thrum_static tools/release/windows-def VERBATIM)
   add_library(${target} SHARED $<TARGET_OBJECTS:thrum_static> ${def})
   add_library(thrum::${target} ALIAS ${target})
   set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C

@@ -33,7 +33,7 @@
  *     link: -Wl,-z,lazy           link options
  *     wrap: mmap open             calls of them go to the file's __wrap_mmap, __wrap_open
  *     POSIX: fork, /proc          a test of what only such systems have, not built on Windows; each
- *                                 of these words stands in the file (tools/windows-skipped)
+ *                                 of these words stands in the file (tools/check/windows-skipped)
  *
  * Include it once in a program; it brings main. In a program of several files (tests/portable) each
  * is compiled with CHECK_PART, the name of its file, and main is in one more.

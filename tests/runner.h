@@ -9,7 +9,7 @@
  *   CHECK_SIGNALS=kept   signals that are ignored or blocked stay so
  *
  * A line of the report is `passed`, `FAILED` or `skipped`, the seconds, and the full name;
- * tools/matrix and others read it.
+ * tools/measure/matrix and others read it.
  */
 #ifndef CHECK_RUNNER_H
 #define CHECK_RUNNER_H

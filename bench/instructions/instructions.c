@@ -1,5 +1,6 @@
 /*
- * instructions.c: how many instructions the hot paths take, for callgrind (tools/instructions).
+ * instructions.c: how many instructions the hot paths take, for callgrind
+ * (tools/measure/instructions).
  *
  * All happens on one worker; each row is done ROUNDS times to warm up, then ROUNDS times between
  * two of callgrind's marks. The numbers are the same in each run, to a few per mille.

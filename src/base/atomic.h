@@ -4,7 +4,7 @@
  * The order is part of the name. Objects are plain integers and pointers (public headers serve C++,
  * which knows no _Atomic); a field that several threads write carries an `x` in front of its name.
  * Where it is used, every acquire or release names its partner, every relaxed says why it is
- * enough, and every seq_cst names the store-load race that it decides; tools/check-style resolves
+ * enough, and every seq_cst names the store-load race that it decides; tools/check/style resolves
  * the names.
  */
 #ifndef TH_ATOMIC_H

@@ -1,7 +1,7 @@
 /*
- * gdb_script.h: tools/thrum-gdb.py in the library, for gdb to find (docs/debugging.md). It is no
- * part of what is loaded: the section has the fate of debug information. It stands in the file of
- * the first frames of contexts, which every program that links the library has in it.
+ * gdb_script.h: tools/user/thrum-gdb.py in the library, for gdb to find (docs/debugging.md). It is
+ * no part of what is loaded: the section has the fate of debug information. It stands in the file
+ * of the first frames of contexts, which every program that links the library has in it.
  */
 #ifndef TH_GDB_SCRIPT_H
 #define TH_GDB_SCRIPT_H

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-TOOL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "thrum-profile")
+TOOL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "user", "thrum-profile")
 
 BELOW = """\
 	           1b34e run_spawned+0x19e (inlined)

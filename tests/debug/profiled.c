@@ -1,7 +1,7 @@
 /*
- * profiled.c: tasks of three kinds for tools/thrum-profile: two names that compute in one function,
- * one three times as much as the other, and one that sleeps. Prints the trace to the file that it
- * is given.
+ * profiled.c: tasks of three kinds for tools/user/thrum-profile: two names that compute in one
+ * function, one three times as much as the other, and one that sleeps. Prints the trace to the file
+ * that it is given.
  */
 #include <stdio.h>
 #include <thrum.h>

@@ -1,6 +1,6 @@
 #!/bin/sh
 # What docs/debugging.md says of gdb: tests/debug/thrum-gdb.sh PART PROGRAM [SHARED]
-# tools/thrum-gdb.py drives gdb, and what it prints is held against what tests/debug/waiting.c does.
+# tools/user/thrum-gdb.py drives gdb, and what it prints is held against what tests/debug/waiting.c does.
 # PROGRAM is that, with the static library; SHARED the same with the shared one. The parts:
 #   words    the names of what is waited for are those of core/report/words.c
 #   live     each command in a running program, and that it goes on unharmed; damaged lists
@@ -11,7 +11,7 @@ set -eu
 part=$1
 program=$2
 here=$(cd "$(dirname "$0")/../.." && pwd)
-script=$here/tools/thrum-gdb.py
+script=$here/tools/user/thrum-gdb.py
 work=$(mktemp -d)
 stub=
 trap '[ -z "$stub" ] || kill "$stub" 2>/dev/null || true; rm -rf "$work"' EXIT

@@ -1,5 +1,5 @@
 #!/bin/sh
-# tools/thrum-names adds lines and inlined calls to a dump: tests/debug/thrum-names.sh PROGRAM
+# tools/user/thrum-names adds lines and inlined calls to a dump: tests/debug/thrum-names.sh PROGRAM
 # PROGRAM is named.c's. A report of another build, and input that is no report, stay as they are.
 set -eu
 program=$1
@@ -7,7 +7,7 @@ here=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 command -v addr2line >/dev/null && command -v nm >/dev/null || { echo "no binutils here"; exit 77; }
-names() { "$here/tools/thrum-names" "$@"; }
+names() { "$here/tools/user/thrum-names" "$@"; }
 fail() { echo "$1"; cat "$work"/*.txt; exit 1; }
 line='waits_inlined at [^ ]*named\.c:[0-9]*, inlined by waits_below at [^ ]*named\.c:[0-9]*'
 cd "$work"
@@ -31,7 +31,7 @@ grep -q 'another build' said.txt || fail "another build was trusted"
 ! grep -q "waits_inlined" named.txt || fail "lines of another build were added"
 
 # A file that is not there, and files that are none of these.
-for input in "$program" "$here/tools/thrum-names" /dev/null; do
+for input in "$program" "$here/tools/user/thrum-names" /dev/null; do
     (cd / && names --in /nowhere "$input") >named.txt 2>said.txt
     cmp "$input" named.txt || fail "$input was changed"
 done
@@ -39,6 +39,6 @@ printf '+0x1 (a+0x) ..+0x2 /+0x3 x+0xffffffffffffffffffff "x+0x1 \377 at a+0x0 (
 names --in "$program" odd.txt >named.txt
 cmp odd.txt named.txt || fail "odd text was changed"
 python=$(python3 -c 'import sys; print(sys.executable)')
-PATH=/nowhere "$python" "$here/tools/thrum-names" dump.txt >named.txt 2>said.txt
+PATH=/nowhere "$python" "$here/tools/user/thrum-names" dump.txt >named.txt 2>said.txt
 cmp dump.txt named.txt || fail "without addr2line the text was changed"
 echo "lines are added, and nothing else changes"

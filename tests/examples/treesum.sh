@@ -26,7 +26,7 @@ all="same_bytes windows few_files_open few_threads odd_names utf8_names argument
 case $treesum in
 *.exe)
     wine=yes
-    printf '#!/bin/sh\nLC_ALL=C.UTF-8 exec "%s/../../tools/wine" "%s" "$@"\n' "$here" "$treesum" >run
+    printf '#!/bin/sh\nLC_ALL=C.UTF-8 exec "%s/../../tools/run/wine" "%s" "$@"\n' "$here" "$treesum" >run
     chmod +x run
     treesum=$work/run
     all="same_bytes windows few_threads utf8_names command_line stats vanishing deep wide write_errors"

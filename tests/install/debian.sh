@@ -12,7 +12,7 @@ git -C "$here" rev-parse HEAD >/dev/null 2>&1 || { echo "not a clone: nothing to
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 version=$(sed -n '1s/.*(\(.*\)-.*/\1/p' "$here/debian/changelog")
-"$here/tools/dist" --out "$work"
+"$here/tools/release/dist" --out "$work"
 # What Debian adds is no part of what it calls the original.
 tar -xzf "$work/thrum-$version.tar.gz" -C "$work"
 tar -czf "$work/thrum_$version.orig.tar.gz" -C "$work" --exclude="thrum-$version/debian" "thrum-$version"

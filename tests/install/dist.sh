@@ -6,8 +6,8 @@ here=$(cd "$(dirname "$0")/../.." && pwd)
 git -C "$here" rev-parse HEAD >/dev/null 2>&1 || { echo "not a clone: nothing to release"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"$here/tools/dist" --out "$work/one"
-"$here/tools/dist" --out "$work/again"
+"$here/tools/release/dist" --out "$work/one"
+"$here/tools/release/dist" --out "$work/again"
 diff -r "$work/one" "$work/again"
 cd "$work"
 tar -xzf one/thrum-*[0-9].tar.gz

@@ -90,7 +90,7 @@ for tool in "$prefix"/bin/*; do
 done
 
 # gdb's commands, in the libraries' debug information and beside them.
-cmp "$here/../../tools/thrum-gdb.py" "$prefix/share/thrum/thrum-gdb.py"
+cmp "$here/../../tools/user/thrum-gdb.py" "$prefix/share/thrum/thrum-gdb.py"
 for file in "$libdir/libthrum.a" "$libdir/libthrum.so"; do
     readelf -W -S "$file" | grep -q ' \.debug_gdb_scripts ' || { echo "gdb finds no script in $file"; exit 1; }
 done
@@ -100,7 +100,7 @@ if have python3; then
     printf '{"traceEvents":[\n]}\n' >"$work/trace.json"
     "$prefix/bin/thrum-timeline" "$work/trace.json" >"$work/trace.html"
     cmp "$work/trace.html" - <<END
-$("$here/../../tools/thrum-timeline" "$work/trace.json")
+$("$here/../../tools/user/thrum-timeline" "$work/trace.json")
 END
     [ "$(echo "    at nothing+0x12" | "$prefix/bin/thrum-names")" = "    at nothing+0x12" ]
 fi

@@ -32,8 +32,8 @@ fi
 # The sources, as an archive has them.
 mkdir "$work/app/subprojects/thrum"
 (cd "$source" && cp -r LICENSE meson.build meson_options.txt include src "$work/app/subprojects/thrum/")
-mkdir "$work/app/subprojects/thrum/tools"
-cp "$source/tools/thrum-gdb.py" "$work/app/subprojects/thrum/tools/"
+mkdir -p "$work/app/subprojects/thrum/tools/user"
+cp "$source/tools/user/thrum-gdb.py" "$work/app/subprojects/thrum/tools/user/"
 cat >"$work/app/subprojects/thrum.wrap" <<'END'
 [wrap-file]
 directory = thrum
@@ -61,7 +61,7 @@ run() { "$@" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }; }
 cd "$work/app"
 for kind in shared static; do
     if [ $kind = static ] && git -C "$source" rev-parse HEAD >/dev/null 2>&1; then
-        "$source/tools/dist" --out "$work/dist"
+        "$source/tools/release/dist" --out "$work/dist"
         rm -r subprojects/thrum
         cp "$work/dist/thrum.wrap" subprojects/
         cp "$work"/dist/thrum-*[0-9].tar.gz subprojects/packagefiles/

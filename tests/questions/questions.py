@@ -126,7 +126,7 @@ def silent(work):
 
 
 def time(work):
-    os.environ["PATH"] = os.path.join(ROOT, "tools") + ":" + os.environ["PATH"]
+    os.environ["PATH"] = os.path.join(ROOT, "tools", "user") + ":" + os.environ["PATH"]
     return printed(work, "./time", "thrum-timeline --functions trace.json")
 
 

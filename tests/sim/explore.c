@@ -436,7 +436,7 @@ static void write_choices(const char *path, const sim_world *world, memory_mode 
 /* Finds the names of the places in a trace, by one call of addr2line. */
 static void print_named(char *text) {
     char command[128];
-    snprintf(command, sizeof command, "tools/sim-trace %s", program_invocation_name);
+    snprintf(command, sizeof command, "tools/run/sim-trace %s", program_invocation_name);
     FILE *named = popen(command, "w");
     if (!named) {
         fputs(text, stdout);

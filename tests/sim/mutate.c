@@ -82,7 +82,7 @@ const char *mutant_name(int kind) {
     return names[kind];
 }
 
-/* ---- the command line: `sim mutate ...`, for tools/mutate ---- */
+/* ---- the command line: `sim mutate ...`, for tools/run/mutate ---- */
 
 /* Lists the places that each world comes to, one a line. */
 static int list_sites(uint64_t runs) {
@@ -176,7 +176,7 @@ int mutate_main(int argc, char **argv) {
         return list_sites(strtoull(argv[2], NULL, 10));
     }
     if (argc < 6) {
-        fputs("usage: see tools/mutate\n", stderr);
+        fputs("usage: see tools/run/mutate\n", stderr);
         return 2;
     }
     for (int kind = MUT_WEAKEN_ACQUIRE; kind <= MUT_DELETE; kind++) {

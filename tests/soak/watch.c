@@ -365,7 +365,7 @@ static void slow_growth(void) {
 
 /* ---- */
 
-/* A fault of our own, once a second, which must be found (tools/soak). */
+/* A fault of our own, once a second, which must be found (tools/run/soak). */
 static void plant(void) {
     if (strcmp(soak_want.plant, "leak") == 0) {
         for (int i = 0; i < 40; i++)

@@ -1,5 +1,6 @@
 /*
- * times.h: how tests read the clock and let time pass (tools/timing-allow lists the exceptions).
+ * times.h: how tests read the clock and let time pass (tools/check/timing-allow lists the
+ * exceptions).
  *
  * A test fails only for a bug in the library, so no test asserts how long something takes. It may
  * pass one of three deadlines, which say what the test expects of the wait:

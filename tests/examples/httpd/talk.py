@@ -16,7 +16,7 @@ from full_pipe import full_pipe
 
 BINARY = os.path.abspath(sys.argv[1])
 WINE = BINARY.endswith(".exe")
-COMMAND = [os.path.join(os.path.dirname(__file__), "../../../tools/wine"), BINARY] if WINE else [BINARY]
+COMMAND = [os.path.join(os.path.dirname(__file__), "../../../tools/run/wine"), BINARY] if WINE else [BINARY]
 # What tells it to end in order: to wine SIGINT is Control-C, and SIGTERM kills.
 END = signal.SIGINT if WINE else signal.SIGTERM
 WORK = tempfile.mkdtemp(prefix="httpd-test.")

@@ -2,7 +2,7 @@
  * clock.c: the wall clock does not matter. Only root can set it, so this shows that it is not
  * asked: the ways to it are replaced at the link, by a clock that jumps, and everything runs. Those
  * that are not here (timed waits of pthreads, timespec_get) are no imports of the library:
- * tools/faults.
+ * tools/run/faults.
  */
 /* POSIX: __wrap_clock_gettime */
 /* matrix: policy workers */

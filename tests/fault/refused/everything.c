@@ -12,7 +12,7 @@
 #include "platform/faults.h"
 #include "platform/platform.h"
 
-/* Counts the faults, for tools/faults. */
+/* Counts the faults, for tools/run/faults. */
 static void count_faults(const char *kind, long faults, long refused) {
     printf("faults: %s %ld %ld\n", kind, faults, refused);
     fflush(stdout);

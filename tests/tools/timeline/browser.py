@@ -17,7 +17,7 @@ import made
 from chrome import Chrome, program
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
-TOOL = os.path.join(ROOT, "tools", "thrum-timeline")
+TOOL = os.path.join(ROOT, "tools", "user", "thrum-timeline")
 HOSTILE = ("</script><script>document.title='out'</script>", "<img src=x onerror=\"document.title='out'\">", "a\nb\0c",
            "x" * 50000, "עברית", "", "constructor", "'\"`${1}")
 LABELS, AXIS, TRACK = 132, 24, 40  # js/view.js

@@ -19,7 +19,7 @@ sys.dont_write_bytecode = True
 import made
 from chrome import Chrome
 
-TOOL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "tools", "thrum-timeline")
+TOOL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "tools", "user", "thrum-timeline")
 
 # Moves the view a little in each frame, in three ways, and gives how long each frame took to draw and to come.
 MOVES = """

@@ -18,14 +18,14 @@ import zlib
 sys.dont_write_bytecode = True
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
-sys.path.append(os.path.join(ROOT, "tools", "timeline"))
+sys.path.append(os.path.join(ROOT, "tools", "user", "timeline"))
 
 import made
 from columns import Columns
 from page import page_of
 from reader import Damaged, read_trace
 
-TOOL = os.path.join(ROOT, "tools", "thrum-timeline")
+TOOL = os.path.join(ROOT, "tools", "user", "thrum-timeline")
 HOSTILE = ("</script><script>document.title='out'</script>", "<!-- <script>", "\"'\\ `${x}` &lt;", "a\nb\tc\0d\x1b[31m",
            "x" * 100000, "\u202eover\u2066", "עברית 日本語 🧵", "", "@DATA@ @HEAD@ @SCRIPT@", "]]>", "\ud800", "__proto__")
 SIZES = {"B": 1, "I": 4, "Q": 8}
@@ -231,7 +231,7 @@ def test_command_line():
             done = subprocess.run([TOOL, path], stdout=full, stderr=subprocess.PIPE)
         assert done.returncode == 1 and b"cannot be written: No space left" in done.stderr, done
     assert run("", "--none").returncode == 2
-    assert not os.path.exists(os.path.join(ROOT, "tools", "timeline", "__pycache__"))
+    assert not os.path.exists(os.path.join(ROOT, "tools", "user", "timeline", "__pycache__"))
 
 
 def test_functions():

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import threading
 
-TOOL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "tools", "thrum-top")
+TOOL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "tools", "user", "thrum-top")
 SCHED = f"odd-{os.getpid()}"  # nobody else has one of that name
 NOBODY = "4194304"  # the least number that no process has on any Linux
 NAMED = b'[{"sched": "%s", ' % SCHED.encode()
