@@ -1,4 +1,6 @@
-"""For tools that read what tools/run-tests kept: the tests of a file of results, each with its verdict and output."""
+"""Import it in a tool that reads the results that tools/run-tests kept.
+
+It finds the tests of a file of results, each with its verdict and output."""
 import re
 import xml.etree.ElementTree as tree
 

@@ -1,4 +1,6 @@
 """
+Imported by tools/release/reference alone.
+
 What tools/release/reference reads of a header in C++: the comments and what they describe, without bodies.
 
 Told are the names of namespaces but `detail`, and the public members of classes. A comment holds for

@@ -1,4 +1,6 @@
 """
+Use it to look at fibers in a debugger or in a core.
+
 Fibers, workers and tasks in gdb, in a running program and in a core: gdb 11 or newer, x86_64 and
 aarch64, the library with -g. docs/debugging.md tells how gdb finds this by itself; or
 
