@@ -22,6 +22,7 @@ typedef struct everything {
     thrum_barrier barrier;
     thrum_waitgroup group;
     thrum_tickets tickets;
+    thrum_once once;
     thrum_key key;
     bool flag; /* protected by the mutex */
     atomic_int ran;
@@ -42,6 +43,12 @@ static inline int every_ran(void *arg) {
     return 7;
 }
 
+static inline int every_once(void *arg) {
+    (void)arg;
+    thrum_yield();
+    return 0;
+}
+
 /* Waits at one thing of each kind, in turn; there is a fiber for each turn. */
 static inline int every_waits(void *arg) {
     everything *e = arg;
@@ -54,6 +61,7 @@ static inline int every_waits(void *arg) {
         CHECK_EQ(thrum_cond_wait(&e->cond, &e->mutex), 0);
     thrum_mutex_unlock(&e->mutex);
     CHECK_EQ(thrum_event_wait(&e->event), 0);
+    CHECK_EQ(thrum_once_run(&e->once, every_once, e), 0);
     thrum_rwlock_rdlock(&e->lock);
     thrum_yield();
     thrum_rwlock_unlock(&e->lock);
@@ -301,6 +309,7 @@ static inline int everything_in(rig *r) {
     thrum_barrier_init(&e->barrier, 3);
     thrum_waitgroup_init(&e->group, 0);
     thrum_tickets_init(&e->tickets);
+    thrum_once_init(&e->once);
     CHECK_EQ(thrum_key_create(&e->key, NULL), 0);
     const thrum_attr attr = rig_attr(r);
     if (granted(e, thrum_spawn_with(&handle, &attr, every_main, e), -ENOMEM))
@@ -311,6 +320,7 @@ static inline int everything_in(rig *r) {
     CHECK_EQ(thrum_cond_destroy(&e->cond) | thrum_event_destroy(&e->event), 0);
     CHECK_EQ(thrum_rwlock_destroy(&e->lock) | thrum_barrier_destroy(&e->barrier), 0);
     CHECK_EQ(thrum_waitgroup_destroy(&e->group) | thrum_tickets_destroy(&e->tickets), 0);
+    CHECK_EQ(thrum_once_destroy(&e->once), 0);
     CHECK_EQ(thrum_key_delete(e->key), 0);
     const int refused = e->refused;
     free(e);

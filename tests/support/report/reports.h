@@ -6,6 +6,7 @@
 
 #include "core/watch/cycle_watch.h"
 #include "support/support.h"
+#include "support/sync/emptied.h"
 
 /*
  * There are no second looks: the last thread that goes to sleep looks once and reports at once
@@ -85,6 +86,7 @@ typedef struct things {
     thrum_tickets tickets;
     thrum_ticket first;
     thrum_ticket second;
+    emptied empty;
 } things;
 
 static things it;
@@ -103,6 +105,7 @@ CHECK_UNUSED static void things_init(void) {
     thrum_tickets_init(&it.tickets);
     thrum_tickets_take(&it.tickets, &it.first);
     thrum_tickets_take(&it.tickets, &it.second);
+    emptied_begin(&it.empty);
 }
 
 CHECK_UNUSED static void things_end(void) {
@@ -110,6 +113,7 @@ CHECK_UNUSED static void things_end(void) {
     CHECK_EQ(thrum_chan_destroy(it.full), 0);
     thrum_ticket_done(&it.first);
     thrum_ticket_done(&it.second);
+    emptied_end(&it.empty);
 }
 
 CHECK_UNUSED static int waits_for_later(void *arg) {

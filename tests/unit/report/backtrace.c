@@ -11,6 +11,7 @@
 #include "support/program.h"
 #include "support/support.h"
 #include "support/times.h"
+#include "support/sync/emptied.h"
 
 #define IN_SECTION(name_) __attribute__((noinline, section(#name_)))
 #define SECTION(name_)                                                                             \
@@ -174,6 +175,11 @@ typedef struct things {
     thrum_cond cond;
     thrum_barrier barrier;
     thrum_chan *chan;
+    thrum_once once;
+    thrum_tickets tickets;
+    thrum_ticket first;
+    thrum_ticket second;
+    emptied empty;
     thrum_handle *child;
 } things;
 
@@ -239,6 +245,29 @@ IN_SECTION(bt_waits) static int on_select(void *arg) {
     return result;
 }
 
+static int runs_once(void *arg) {
+    return thrum_once_run(&it.once, outer, arg);
+}
+
+IN_SECTION(bt_waits) static int on_once(void *arg) {
+    const int result = thrum_once_run(&it.once, outer, arg);
+    atomic_fetch_add(&kept, arg != NULL);
+    return result;
+}
+
+IN_SECTION(bt_waits) static int on_ticket(void *arg) {
+    const int result = thrum_ticket_wait(&it.second);
+    atomic_fetch_add(&kept, arg != NULL);
+    return result;
+}
+
+IN_SECTION(bt_waits) static int on_pool(void *arg) {
+    void *item;
+    const int result = thrum_pool_borrow(it.empty.pool, &item);
+    atomic_fetch_add(&kept, arg != NULL);
+    return result;
+}
+
 IN_SECTION(bt_waits) static int on_sleep(void *arg) {
     const int result = thrum_sleep_until(far_off());
     atomic_fetch_add(&kept, arg != NULL);
@@ -260,6 +289,7 @@ TEST(calls_of_each_kind_of_wait) {
     } waits[] = {{on_event, "event"},     {on_events, "events"},   {on_waitgroup, "waitgroup"},
                  {on_mutex, "mutex"},     {on_read, "read"},       {on_cond, "cond"},
                  {on_barrier, "barrier"}, {on_receive, "receive"}, {on_select, "select"},
+                 {on_once, "once"},       {on_ticket, "ticket"},   {on_pool, "pool"},
                  {on_sleep, "sleep"},     {on_join, "join"}};
     rig r;
     rig_begin(&r, 0);
@@ -273,9 +303,16 @@ TEST(calls_of_each_kind_of_wait) {
     thrum_cond_init(&it.cond);
     thrum_barrier_init(&it.barrier, 2);
     CHECK_EQ(thrum_chan_create(&it.chan, sizeof(int), 0), 0);
+    thrum_once_init(&it.once);
+    thrum_tickets_init(&it.tickets);
+    thrum_tickets_take(&it.tickets, &it.first);
+    thrum_tickets_take(&it.tickets, &it.second);
+    emptied_begin(&it.empty);
     thrum_mutex_lock(&it.mutex);
     thrum_rwlock_wrlock(&it.rwlock);
     CHECK_EQ(thrum_spawn_with(&it.child, &attr, outer, NULL), 0);
+    spawn_named(&r, "runner", runs_once, NULL);
+    CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
     for (size_t i = 0; i < COUNT_OF(waits); i++) {
         spawn_named(&r, waits[i].name, waits[i].fn, NULL);
     }
@@ -297,6 +334,9 @@ TEST(calls_of_each_kind_of_wait) {
     CHECK_EQ(thrum_sched_stop_until(r.sched, soon()), -ETIMEDOUT);
     CHECK_EQ(thrum_sched_stop(r.sched), 0);
     CHECK_EQ(thrum_chan_destroy(it.chan), 0);
+    thrum_ticket_done(&it.first);
+    thrum_ticket_done(&it.second);
+    emptied_end(&it.empty);
 }
 
 /* ---- fibers that do not wait ---- */

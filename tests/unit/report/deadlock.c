@@ -143,6 +143,12 @@ static int on_ticket(void *arg) {
     return thrum_ticket_wait(&it.second);
 }
 
+static int on_pool(void *arg) {
+    void *item;
+    (void)arg;
+    return thrum_pool_borrow(it.empty.pool, &item);
+}
+
 static int on_join(void *arg) {
     thrum_handle *child = NULL;
     (void)arg;
@@ -184,6 +190,7 @@ TEST(each_kind_of_wait_is_told) {
         {on_send, "channel to send", NULL, (const void *const *)(const void *)&it.full},
         {on_select, "channels, the first", NULL, (const void *const *)(const void *)&it.chan},
         {on_ticket, "ticket", &it.second, NULL},
+        {on_pool, "pool", NULL, (const void *const *)(const void *)&it.empty.pool},
         {on_join, "task", NULL, NULL},
         {on_scope, "scope", NULL, NULL},
     };

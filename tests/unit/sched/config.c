@@ -117,6 +117,7 @@ TEST(defaults_are_those_of_the_header) {
     CHECK_EQ(c.searchers_max, 0);
     CHECK_EQ(c.spin_ns, 0);
     CHECK_EQ(c.rescue_ns, 500000);
+    CHECK_EQ(c.fifo_block, 1024);
     CHECK_EQ(c.affinity, THRUM_AFFINITY_NONE);
     CHECK(c.cpus == NULL);
     CHECK(!c.pin_all);

@@ -2,6 +2,7 @@
 /* POSIX: fork */
 /* matrix: policy workers */
 #include "support/sync/actors.h"
+#include "support/sync/emptied.h"
 #include "support/times.h"
 
 #include <sys/mman.h>
@@ -113,6 +114,7 @@ typedef struct things {
     thrum_waitgroup group;
     thrum_tickets tickets;
     thrum_chan *chan;
+    emptied empty;
     thrum_handle *other;
     thrum_key key;
     thrum_sched *sched;
@@ -142,6 +144,7 @@ static void begin_things(things *t) {
     thrum_waitgroup_init(&t->group, 1);
     thrum_barrier_init(&t->barrier, 2);
     CHECK_EQ(thrum_chan_create(&t->chan, sizeof(int), 0), 0);
+    emptied_begin(&t->empty);
     CHECK_EQ(thrum_spawn(&t->other, hold_all, t), 0);
     CHECK_EQ(thrum_sem_wait(&t->sem), 0);
     YIELD_UNTIL(atomic_load(&t->holds));
@@ -156,6 +159,7 @@ static void end_things(things *t) {
     CHECK_EQ(thrum_join(t->other, &result), 0);
     CHECK_EQ(result, 5);
     thrum_chan_destroy(t->chan);
+    emptied_end(&t->empty);
 }
 
 static void child_waits(void *arg) {
@@ -164,6 +168,7 @@ static void child_waits(void *arg) {
     thrum_event event = THRUM_EVENT_INIT(THRUM_EVENT_MANUAL, false);
     thrum_ticket first;
     thrum_ticket second;
+    void *item;
     int value = 1;
     CHECK_EQ(thrum_sem_wait(&t->sem), -ESHUTDOWN);
     CHECK_EQ(thrum_sem_wait_until(&t->sem, later), -ESHUTDOWN);
@@ -189,6 +194,8 @@ static void child_waits(void *arg) {
     CHECK_EQ(thrum_chan_send(t->chan, &value), -ESHUTDOWN);
     CHECK_EQ(thrum_chan_recv(t->chan, &value), -ESHUTDOWN);
     CHECK_EQ(thrum_chan_recv_until(t->chan, &value, later), -ESHUTDOWN);
+    CHECK_EQ(thrum_pool_borrow(t->empty.pool, &item), -ESHUTDOWN);
+    CHECK_EQ(thrum_pool_borrow_until(t->empty.pool, &item, later), -ESHUTDOWN);
     CHECK_EQ(thrum_join(t->other, NULL), -ESHUTDOWN);
     CHECK_EQ(thrum_join_until(t->other, NULL, later), -ESHUTDOWN);
     CHECK_EQ(sleep_until_cancelled(), -ESHUTDOWN);

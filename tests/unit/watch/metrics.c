@@ -31,6 +31,7 @@ static thrum_metrics read_quiet(const rig *r) {
     const thrum_metrics m = read_all(r);
     CHECK_EQ(runs_of(&m), m.tasks_started + m.fibers_resumed);
     CHECK_EQ(m.suspends, m.fibers_resumed);
+    CHECK(m.stacks_freed <= m.stacks_created);
     CHECK(m.steals_tried >= m.steals_done && m.stolen >= m.steals_done);
     return m;
 }
