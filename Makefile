@@ -123,13 +123,14 @@ coverage: ## count the lines and branches that a part of the tests reaches, agai
 	@tools/setup ci
 	@tools/measure/coverage
 
-check: ## check style, floors, rooms, the documents' tables, the headers' comments, and the recorded binary interface
+check: ## check style, floors, rooms, the documents' tables, places that lack a primitive or option, the headers' comments, and the recorded binary interface
 	@tools/check/floors
 	@tools/build gcc-release thrum_static >/dev/null
 	@tools/check/rooms
 	@tools/check/style
 	@tools/check/timing
 	@tools/check/tables
+	@tools/check/missing
 	@tools/run/planted check
 	@tools/check/windows-skipped
 	@tools/release/reference --check
