@@ -2,18 +2,23 @@
  * futex.c: sleeping on a word and waking its sleepers.
  *
  * The futexes are private. The deadline is absolute on CLOCK_MONOTONIC, as FUTEX_WAIT_BITSET takes
- * it, so a wait that is interrupted and repeated does not sleep longer.
+ * it, so a wait that is interrupted and repeated does not sleep longer. The kernel's numbers are
+ * written down here, since not every C library finds its headers.
  */
 #define _GNU_SOURCE
 #include "platform/platform.h"
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#define WAKE 1           /* FUTEX_WAKE */
+#define WAIT_BITSET 9    /* FUTEX_WAIT_BITSET */
+#define PRIVATE_FLAG 128 /* FUTEX_PRIVATE_FLAG */
+#define ANY_BIT UINT32_MAX
 
 /* For so long a signal's handler may have to wait under the thread sanitizer. */
 #define TSAN_SLICE_NS 20000000
@@ -30,8 +35,8 @@ static int wait_once(uint32_t *xword, uint32_t value, int64_t deadline) {
         timeout = &until;
     }
     int saved = th_os_errno_get();
-    long result = syscall(SYS_futex, xword, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, value, timeout,
-                          NULL, FUTEX_BITSET_MATCH_ANY);
+    long result =
+        syscall(SYS_futex, xword, WAIT_BITSET | PRIVATE_FLAG, value, timeout, NULL, ANY_BIT);
     int code = result < 0 ? -th_os_errno_get() : 0;
     th_os_errno_set(saved);
     return code;
@@ -61,6 +66,6 @@ int th_os_futex_wait(uint32_t *xword, uint32_t value, int64_t deadline) {
 
 void th_os_futex_wake(uint32_t *xword, int n) {
     int saved = th_os_errno_get(); /* EFAULT when the word is gone: allowed */
-    syscall(SYS_futex, xword, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, n, NULL, NULL, 0);
+    syscall(SYS_futex, xword, WAKE | PRIVATE_FLAG, n, NULL, NULL, 0);
     th_os_errno_set(saved);
 }

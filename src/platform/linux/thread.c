@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/membarrier.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -93,22 +92,24 @@ uintptr_t th_os_thread_pointer(uint64_t number) {
 
 /* ---- ordering all threads ---- */
 
+/* The kernel's, whose headers not every C library finds: MEMBARRIER_CMD_[REGISTER_]... */
+#define PRIVATE_EXPEDITED 8
+#define REGISTER_PRIVATE_EXPEDITED 16
+
 static long membarrier(int command) {
     return syscall(SYS_membarrier, command, 0, 0);
 }
 
 int th_os_barrier_start(void) {
     int before = th_os_errno_get();
-    bool can = !th_os_fails(TH_OS_FAULT_BARRIER) &&
-               membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+    bool can = !th_os_fails(TH_OS_FAULT_BARRIER) && membarrier(REGISTER_PRIVATE_EXPEDITED) == 0;
     th_os_errno_set(before);
     return can ? 0 : -ENOSYS;
 }
 
 bool th_os_barrier(void) {
     int before = th_os_errno_get();
-    bool did =
-        !th_os_fails(TH_OS_FAULT_BARRIER) && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
+    bool did = !th_os_fails(TH_OS_FAULT_BARRIER) && membarrier(PRIVATE_EXPEDITED) == 0;
     th_os_errno_set(before);
     return did;
 }
