@@ -304,25 +304,33 @@ static void add_behind(th_text *text, const th_worker *worker) {
     th_text_add(text, any ? "\n" : "  nothing waits behind it\n");
 }
 
-/* "  9 queued in all; 2 of 4 workers are free" */
+/* "  9 queued in all; 2 of 4 workers are free, 1 spare takes over": these count apart. */
 static void add_all(th_text *text, thrum_sched *sched) {
     th_gauges gauges;
     unsigned runs = 0;
+    unsigned idle = 0;
     for (unsigned i = 0; i < th_workers_end(sched); i++) {
-        runs += !th_seems_parked(&sched->workers[i]);
+        const bool parked = th_seems_parked(&sched->workers[i]);
+        runs += !parked;
+        idle += parked && !th_is_spare(&sched->workers[i]);
     }
-    /* relaxed: guesses */
-    const unsigned part = sched->workers_count - th_load_relaxed(&sched->spare_set.xidle_spares);
+    const unsigned regular = sched->workers_regular;
+    /* relaxed: a guess */
+    const unsigned idle_spares = th_load_relaxed(&sched->spare_set.xidle_spares);
+    const unsigned spares = sched->workers_count - regular - idle_spares;
     th_gauges_take(sched, &gauges);
     const uint64_t busy = runs + gauges.deferred;
     const uint64_t queued = gauges.runnable > busy ? gauges.runnable - busy : 0;
     th_text_add(text, "  %" PRIu64 " queued in all; ", queued);
-    if (runs < part) {
-        th_text_add(text, "%u of %u workers %s free\n", part - runs, part,
-                    part - runs == 1 ? "is" : "are");
+    if (idle) {
+        th_text_add(text, "%u of %u workers %s free", idle, regular, idle == 1 ? "is" : "are");
     } else {
-        th_text_add(text, "no worker is free\n");
+        th_text_add(text, "no worker is free");
     }
+    if (spares) {
+        th_text_add(text, ", %u spare%s", spares, spares == 1 ? " takes over" : "s take over");
+    }
+    th_text_add(text, "\n");
 }
 
 /* ---- reporting ---- */

@@ -140,6 +140,26 @@ TEST(a_spare_that_took_over_is_watched) {
     rig_stop(&r);
 }
 
+TEST(spares_are_told_apart_from_workers) {
+    /* One that takes over is none of those that the config asked for. */
+    rig r;
+    watched_init(&r, 2);
+    r.config.workers_spare = 1;
+    begin_unready(&r);
+    for (int i = 1; i <= 3; i++) {
+        stall_begin(&r, &stalls[i], NULL, block);
+    }
+    stall_end(&stalls[1]);
+    stall_end(&stalls[2]);
+    SPIN_UNTIL(parked(&r) == 2);
+    atomic_store(&ready, true);
+    CHECK_REPORTED(2);
+    stall_end(&stalls[3]);
+    rig_stop(&r);
+    check_told(1, " runs on worker 2 for ");
+    check_told(1, "; 2 of 2 workers are free, 1 spare takes over\n");
+}
+
 static int blocks_before_another(void *arg) {
     const rig *r = arg;
     const thrum_attr attr = rig_attr(r);
