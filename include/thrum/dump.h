@@ -54,7 +54,7 @@ THRUM_BEGIN_DECLS
  * worker is free, or none was a moment ago, or a spare takes over.
  *
  * For a fiber that runs it names the function of its task, "runs on worker 1 (function)"; as JSON
- * `function`. Nodes of graphs have none.
+ * `function`, also of those that wait where calls are not known. Nodes of graphs have none.
  *
  * For each fiber that does not run, or whose thread waits in a system call (where the system
  * tells), and each bound thread that waits, up to 12 calls follow that it is in, the innermost

@@ -139,7 +139,8 @@ static void add_fiber(th_text *text, const th_seen *seen, unsigned number, int g
                     seen->tied >= 0 ? "true" : "false");
     }
     th_text_add(text, ", \"state\": \"%s\"", state_name(seen->state));
-    if (seen->fn) {
+    /* Calls say more than the function that they began with. */
+    if (seen->fn && (seen->state == TH_SEEN_RUNNING || !text->backtrace)) {
         char function[TH_CALL_TEXT];
         th_text_add(text, ", \"function\": ");
         th_text_add_quoted(text, th_code_names_function(&text->names, seen->fn, function));

@@ -203,14 +203,14 @@ int th_live_print_waits(const thrum_sched *sched, FILE *out) {
     const uint64_t waiting = find_longest(text.sched, &found);
     th_text_add(&text, "{\"sched\": ");
     th_text_add_quoted(&text, sched->name);
-    th_text_add(&text,
-                ",\n \"now\": %" PRId64 ", \"waiting\": %" PRIu64 ", \"took_ns\": %" PRId64
-                ", \"wait\": [",
-                now, waiting, th_os_now() - now);
+    th_text_add(&text, ",\n \"now\": %" PRId64 ", \"waiting\": %" PRIu64 ", \"wait\": [", now,
+                waiting);
+    th_code_names_begin(&text.names, text.sched);
     for (unsigned i = 0; i < found.count; i++) {
         th_text_add(&text, i ? ",\n  " : "\n  ");
         th_dump_add_fiber(&text, &found.waits[i]);
     }
-    th_text_add(&text, "]}\n");
+    th_code_names_end(&text.names);
+    th_text_add(&text, "],\n \"took_ns\": %" PRId64 "}\n", th_os_now() - now); /* names, too */
     return ferror(out) != 0;
 }

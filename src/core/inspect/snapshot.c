@@ -164,6 +164,7 @@ static TH_NO_TSAN bool see(view *v, const th_fiber *fiber, const th_stack *stack
     }
     if (waiter) {
         see_waiter(snapshot, seen, fiber, worker, waiter);
+        seen->fn = th_fiber_function(fiber);
     } else {
         bool runs = th_load_relaxed(&worker->current) == fiber; /* relaxed: as above */
         seen->state = runs ? TH_SEEN_RUNNING : fiber->root ? TH_SEEN_AWAITS : TH_SEEN_READY;

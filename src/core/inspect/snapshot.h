@@ -38,7 +38,7 @@ typedef struct th_seen {
     uint64_t tick;    /* of a wait: the tick of `worker` at which it began */
     uint64_t ticks;   /* of a wait: ticks of `worker` since then */
     unsigned worker;  /* the worker where it ran last */
-    uintptr_t fn;     /* of one that runs: the task's function, or 0 */
+    uintptr_t fn;     /* of one that runs or waits: the task's function, or 0 */
     int tied;         /* the worker that it is tied to, or -1 */
     bool root;        /* whether it is a bound thread itself */
     bool external;    /* a plain thread, of which its number and its wait alone are told */

@@ -42,7 +42,7 @@ def is_busy(output):
 
 
 PATTERNS = (r"^ +7 +\d+  semaphore  .*waits_for_ever", r"^ +worker +tasks/s", r"^ +where time goes: \d+ % asleep",
-            r"^  the longest waits\n +> *(\d+ min )?[\d.]+ m?s  w\?\]0;x\?\?: semaphore$")
+            r"^  the longest waits\n +> *(\d+ min )?[\d.]+ m?s  w\?\]0;x\?\? \(waits_for_ever\): semaphore$")
 
 
 def is_told(text):
@@ -100,7 +100,7 @@ def terminal(pid):
         try:
             t.await_text(r'scheduler "b\?\[2J\?"y" +[1-9]\S* tasks/s')
             t.await_text(r"\n  where time goes: .*\n( +[\d.]+ %  .*\n)* +[\d.]+ %  computes")
-            t.await_text(r"\n  the longest waits\n +> *(\d+ min )?[\d.]+ m?s  w\?\]0;x\?\?: semaphore")
+            t.await_text(r"\n  the longest waits\n +> *(\d+ min )?[\d.]+ m?s  w\?\]0;x\?\? \(waits_for_ever\): semaphore")
             t.run("send-keys", "w")
             t.await_text(r"\n +7 +\d+  semaphore .*waits_for_ever")
             t.run("send-keys", "w")

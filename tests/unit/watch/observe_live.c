@@ -132,7 +132,7 @@ TEST(an_intrusive_task_that_began_before_anybody_asked_is_told) {
 }
 
 TEST(the_longest_waits_come_first) {
-    /* Three wait for one thing; the age is told once somebody has looked. */
+    /* Three wait for one thing, in a function; the age is told once somebody has looked. */
     rig r;
     set_folder();
     observed_begin(&r, "waited");
@@ -145,6 +145,7 @@ TEST(the_longest_waits_come_first) {
     asked(fd, "waits\n");
     CHECK_EQ(number_of("\"waiting\": "), 3);
     CHECK(strstr(got, "\"name\": \"reader\"") && strstr(got, "\"on\": \"semaphore\""));
+    CHECK(strstr(got, WITH_FUNCTION("\"function\": \"", waits_long, "\"")) != NULL);
     CHECK(number_of("\"took_ns\": ") >= 0);
     if (!UNDER_TSAN) { /* it has no order between a worker's going to sleep and this */
         ask_until(fd, "waits\n", "\"waits_ns\": ");
