@@ -7,6 +7,16 @@ if(THRUM_SHARED)
   list(APPEND installed thrum)
 endif()
 
+# A program's own path leads to what it needs itself, not to what its libraries need: the components find libthrum
+# beside them. The system's libraries are found anyway, and Debian's policy forbids them a path.
+if(NOT WIN32 AND NOT CMAKE_INSTALL_PREFIX MATCHES "^/(usr)?/*$")
+  foreach(component thrum_tls thrum_mpi)
+    if(TARGET ${component})
+      set_property(TARGET ${component} APPEND PROPERTY INSTALL_RPATH "$ORIGIN")
+    endif()
+  endforeach()
+endif()
+
 install(TARGETS ${installed} EXPORT thrum-targets)
 install(FILES include/thrum.h TYPE INCLUDE)
 install(DIRECTORY include/thrum TYPE INCLUDE FILES_MATCHING PATTERN "tls.h" EXCLUDE PATTERN "tls.hpp" EXCLUDE PATTERN "mpi.h" EXCLUDE PATTERN "*.h"

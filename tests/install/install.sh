@@ -118,6 +118,21 @@ if grep -rlaF -e "$source" -e "$build" "$prefix"; then
     echo "these have the path of the source or of the build in them"
     exit 1
 fi
+# A program that needs a component alone finds libthrum as well: the linker writes down only what is used. Where the
+# system looks anyway there is no path.
+alone() { # COMPONENT COMPILER FUNCTION
+    echo "int $3(void); int main(int n, char **names) { return n > 1 && names ? $3() : 0; }" >"$work/alone.c"
+    "$2" "$work/alone.c" -o "$work/alone" -L"$libdir" -Wl,--as-needed,--enable-new-dtags,-rpath,"$libdir" "-l$1" -lthrum
+    readelf -d "$work/alone" | grep -qF "[$soname]" && { echo "it needs $soname itself"; exit 1; }
+    env -u LD_LIBRARY_PATH "$work/alone" || { echo "a program with $1 alone does not start"; exit 1; }
+}
+[ -z "$tls" ] || alone thrum-tls "$cc" thrum_tls_config_free
+[ -z "$mpi" ] || alone thrum-mpi "$mpicc" thrum_mpi_stop
+cmake -S "$source" -B "$work/system" -DCMAKE_C_COMPILER="$cc" -DCMAKE_INSTALL_PREFIX=/usr -DTHRUM_TESTS=OFF >"$work/log"
+if grep -F ORIGIN "$work/system/cmake_install.cmake"; then
+    echo "a library of the system has a path"
+    exit 1
+fi
 export LD_LIBRARY_PATH="$libdir"
 
 mkdir "$work/consumer"

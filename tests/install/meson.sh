@@ -88,6 +88,10 @@ if [ -n "$tls" ]; then
     ./consumer_tls
     "$CXX" -std=c++17 consumer_hpp_tls.cpp -o consumer_hpp_tls $(pkg-config --cflags --libs thrum-tls)
     ./consumer_hpp_tls
+    # A program that needs it alone finds libthrum as well: the linker writes down only what is used.
+    echo "int thrum_tls_config_free(void); int main(int n, char **names) { return n > 1 && names ? thrum_tls_config_free() : 0; }" >alone.c
+    "$CC" alone.c -o alone -Wl,--as-needed,--enable-new-dtags,-rpath,"$libdir" $(pkg-config --libs thrum-tls)
+    env -u LD_LIBRARY_PATH ./alone
     echo "  TLS: ok"
 fi
 # Without the option there is nothing of it.
