@@ -62,9 +62,10 @@ THRUM_BEGIN_DECLS
  * for `addr2line -fip -e program 0x1234`; thrum-names adds what that says to a whole dump.
  * The function stands there if it is exported, and if the file, which is read for it, still has it:
  * if it was not stripped, and is the one that was loaded. The calls are found by looking for return
- * addresses on the stack, so some may be over. One is missing only where the stack is deep (8 KiB
- * from the wait on are looked at), the compiler made a jump of it, or its code was made at run
- * time. Calls are found on x86_64, aarch64 and riscv64.
+ * addresses on the stack, so some may be over, mostly behind calls by pointer. One is missing only
+ * where the stack is deep (8 KiB from the wait on are looked at, and 128 such addresses), the
+ * compiler made a jump of it, or its code was made at run time. Calls are found on x86_64, aarch64
+ * and riscv64.
  *
  * The scheduler goes on meanwhile. What is printed of a fiber that waits was so at one moment; what
  * is printed of others was so recently: a running one's name may be half of an old one, the calls
@@ -79,7 +80,7 @@ THRUM_BEGIN_DECLS
  * holds on such a file by fcntl. A program with more rights than its caller opens only
  * /proc/self/exe.) It never suspends, but blocks the thread for the time of the printing. The
  * stream stays the caller's, and is flushed. It takes memory from the scheduler's allocator for the
- * calls, names and groups, some 450 KB however many fibers there are (without it calls and groups
+ * calls, names and groups, some 400 KB however many fibers there are (without it calls and groups
  * are left out, and as text all but 10,000 fibers), and a lock of the system's loader. A fork waits
  * until this is out of the loader; but if another thread is inside the loader by itself at a fork
  * (dlopen, dlclose), the loader's lock may stay held in the child, where a dump then hangs.

@@ -237,6 +237,8 @@ typedef struct th_os_place {
     uintptr_t offset; /* the place in that file, as debuggers write it */
     char symbol[96];  /* the function's name, or "" */
     uintptr_t past;   /* the bytes from the function's beginning */
+    uintptr_t at;     /* the place in memory */
+    uintptr_t leads;  /* of a direct call: where it leads, otherwise 0 */
 } th_os_place;
 bool th_os_code_call(uintptr_t after, th_os_place *place, th_os_symbols *symbols);
 

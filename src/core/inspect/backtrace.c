@@ -17,18 +17,12 @@
 /* The most that a waiter lies above the stack pointer of its fiber: the library's own frames. */
 #define WAIT_BYTES ((uintptr_t)2 * 1024)
 
-/* Backtraces whose keys are kept. */
-#define KEYS 256u
-
-/* The key of the calls that were found in some words, by a key of the words themselves. */
-typedef struct kept_key {
-    uint64_t words; /* 0: none is kept here */
-    uint64_t calls;
-} kept_key;
+/* Backtraces whose calls are kept. */
+#define KEPT 256u
 
 struct th_backtrace {
     unsigned spans_count;
-    kept_key keys[KEYS];
+    th_told_calls kept[KEPT]; /* by a key of the words; 0: nothing is kept here */
     uintptr_t words[TH_BACKTRACE_FIBERS][TH_BACKTRACE_WORDS];
     uintptr_t last[TH_BACKTRACE_WORDS]; /* words of the fiber that was asked about last */
     unsigned last_count;
@@ -144,8 +138,30 @@ unsigned th_backtrace_take(th_backtrace *b, unsigned number, const uintptr_t wor
 
 /* ---- printing ---- */
 
+/*
+ * Where to look for the next call behind that at `at` - 1. The function in which that one stands
+ * returns to a word further on; what lies before that word was left by calls that are over. It is
+ * known if it stands behind a direct call of the function, but for recursion by jumps. A call by
+ * register that comes first may have led there, too.
+ */
+static unsigned behind_frame(th_backtrace *b, unsigned number, unsigned count, unsigned at) {
+    const th_known_call *known = th_code_names_call(b->names, b->words[number][at - 1]);
+    const uintptr_t function = known ? known->function : 0;
+    for (unsigned i = at; function && i < count; i++) {
+        known = th_code_names_call(b->names, b->words[number][i]);
+        if (known && known->is_call && known->leads == function) {
+            return i;
+        }
+        if (known && known->is_call && !known->leads && !known->of_system) {
+            break;
+        }
+    }
+    return at;
+}
+
 const char *th_backtrace_next(th_backtrace *b, unsigned number, unsigned count, unsigned *at,
                               unsigned told) {
+    *at = told ? behind_frame(b, number, count, *at) : *at;
     while (*at < count) {
         const th_known_call *known = th_code_names_call(b->names, b->words[number][(*at)++]);
         if (known && known->is_call && (told || !known->of_system)) {
@@ -167,36 +183,31 @@ bool th_backtrace_again(th_backtrace *b, unsigned number, unsigned count) {
 
 /* ---- which fibers are in the same calls ---- */
 
-static uint64_t find_key(th_backtrace *b, unsigned number, unsigned count, unsigned told_max) {
+static void find_told(th_backtrace *b, unsigned number, unsigned count, unsigned told_max,
+                      th_told_calls *out) {
     unsigned at = 0;
-    unsigned told = 0;
-    uint64_t key = 0;
-    while (told < told_max && th_backtrace_next(b, number, count, &at, told)) {
-        key = th_backtrace_mix(key, b->words[number][at - 1]);
-        told++;
+    out->count = 0;
+    out->key = 0;
+    while (out->count < told_max && th_backtrace_next(b, number, count, &at, out->count)) {
+        const uintptr_t after = b->words[number][at - 1];
+        out->key = th_backtrace_mix(out->key, after);
+        out->after[out->count++] = after;
     }
-    return key;
 }
 
-uint64_t th_backtrace_key(th_backtrace *b, unsigned number, unsigned count, unsigned told_max) {
+const th_told_calls *th_backtrace_told(th_backtrace *b, unsigned number, unsigned count,
+                                       unsigned told_max) {
     uint64_t words = told_max;
-    if (number >= TH_BACKTRACE_FIBERS || count == 0) {
-        return 0;
-    }
     for (unsigned i = 0; i < count; i++) {
         words = th_backtrace_mix(words, b->words[number][i]);
     }
     words |= words == 0; /* which is no key */
-    kept_key *kept = &b->keys[(words >> 32) % KEYS];
-    if (kept->words != words) {
-        kept->calls = find_key(b, number, count, told_max);
-        kept->words = words;
+    th_told_calls *told = &b->kept[(words >> 32) % KEPT];
+    if (told->words != words) {
+        find_told(b, number, count, told_max, told);
+        told->words = words;
     }
-    return kept->calls;
-}
-
-const uintptr_t *th_backtrace_words(const th_backtrace *b, unsigned number) {
-    return b->words[number];
+    return told;
 }
 
 void th_backtrace_recall(th_backtrace *b, unsigned number, const uintptr_t words[],

@@ -4,7 +4,8 @@
  * Nothing unwinds: frame pointers cost too much, and the tables need a library. The stack is
  * *scanned* instead: a word that points behind a call instruction is taken for a return address. So
  * all calls that the fiber is in are found, the innermost first, and perhaps among them some that
- * have ended, whose return addresses stand in parts of frames that have not been written since. The
+ * have ended, whose return addresses stand in parts of frames that have not been written since. Of
+ * these it leaves out what lies between a call and a direct call of the function that it is in. The
  * library's own code is left out. core/watch/DEADLOCK.md has the argument.
  *
  *     begin    finds where code lies, before any lock is taken
@@ -21,7 +22,7 @@
 
 /* Fibers at a time, and words of each. */
 #define TH_BACKTRACE_FIBERS TH_LIMIT(8u, 2u)
-#define TH_BACKTRACE_WORDS 32u
+#define TH_BACKTRACE_WORDS 128u
 
 /* Calls that are printed of each fiber. */
 #define TH_CALLS_OF_DUMP 12u
@@ -80,16 +81,23 @@ static inline uint64_t th_backtrace_mix(uint64_t key, uint64_t word) {
     return key ^ key >> 29;
 }
 
-/*
- * A key of the first `told_max` calls of the fiber with this number: the same for the same calls,
- * another one for others (but for one pair in 2^64), and 0 where no call is told. What was found of
- * equal words is kept. Takes locks as th_backtrace_next does.
- */
-uint64_t th_backtrace_key(th_backtrace *backtrace, unsigned number, unsigned count,
-                          unsigned told_max);
+/* The calls that are told of a fiber. */
+typedef struct th_told_calls {
+    uint64_t words; /* a key of the words in which they were found */
+    uint64_t key; /* the same for the same calls, another one for others (but for one pair in 2^64),
+                     and 0 for none */
+    unsigned count;
+    uintptr_t after[TH_CALLS_OF_DUMP]; /* the words that stand behind them */
+} th_told_calls;
 
-/* The words of the fiber with this number, until the next scan; and words that become its own. */
-const uintptr_t *th_backtrace_words(const th_backtrace *backtrace, unsigned number);
+/*
+ * The first `told_max` calls, at most TH_CALLS_OF_DUMP, of the fiber with this number; valid until
+ * the next question. What was found of equal words is kept. Takes locks as th_backtrace_next does.
+ */
+const th_told_calls *th_backtrace_told(th_backtrace *backtrace, unsigned number, unsigned count,
+                                       unsigned told_max);
+
+/* These words become those of the fiber with this number. */
 void th_backtrace_recall(th_backtrace *backtrace, unsigned number, const uintptr_t words[],
                          unsigned count);
 

@@ -101,6 +101,8 @@ static bool is_system(const char *file) {
 
 static void word(th_known_call *known, const th_os_place *place) {
     known->of_system = is_system(place->file);
+    known->function = place->symbol[0] ? place->at - place->past : 0;
+    known->leads = place->leads;
     if (known->is_call && place->symbol[0]) {
         snprintf(known->text, sizeof known->text, "%.56s+0x%" PRIxPTR " (%.80s+0x%" PRIxPTR ")",
                  place->file, place->offset, place->symbol, place->past);

@@ -20,7 +20,9 @@
 /* A call that returns to some place, if one does. */
 typedef struct th_known_call {
     bool is_call;
-    bool of_system; /* of the C library, or the like */
+    bool of_system;     /* of the C library, or the like */
+    uintptr_t function; /* the beginning of the function in which it stands, or 0: not known */
+    uintptr_t leads;    /* where it leads, or 0: it is by register */
     char text[TH_CALL_TEXT];
 } th_known_call;
 

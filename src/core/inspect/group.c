@@ -22,11 +22,8 @@ void th_groups_end(thrum_sched *sched, th_groups *groups) {
 /* ---- which group ---- */
 
 /* Without calls the object stands for them, where many may wait for one. */
-static uint64_t key_of(const th_groups *groups, const th_seen *seen, unsigned number) {
-    uint64_t key = 0;
-    if (groups->backtrace) {
-        key = th_backtrace_key(groups->backtrace, number, seen->calls, groups->calls_max);
-    }
+static uint64_t key_of(const th_seen *seen, const th_told_calls *told) {
+    uint64_t key = told ? told->key : 0;
     if (!key && seen->held && !th_on_is_outside(seen->on)) {
         key = th_backtrace_mix(0, (uintptr_t)seen->object);
     }
@@ -58,14 +55,14 @@ static th_group *group_of(th_groups *groups, uint64_t key) {
 
 /* ---- its members ---- */
 
-static void keep_longest(th_groups *groups, th_group *group, const th_seen *seen, unsigned number) {
+static void keep_longest(th_group *group, const th_seen *seen, const th_told_calls *told) {
     if (group->count && seen->ticks <= group->longest.ticks) {
         return;
     }
     group->longest = *seen;
-    if (groups->backtrace) {
-        memcpy(group->words, th_backtrace_words(groups->backtrace, number),
-               seen->calls * sizeof group->words[0]);
+    group->longest.calls = told ? told->count : 0;
+    if (told) {
+        memcpy(group->words, told->after, told->count * sizeof told->after[0]);
     }
 }
 
@@ -79,7 +76,11 @@ static void keep_member(th_group *group, const th_seen *seen) {
 }
 
 int th_groups_add(th_groups *groups, const th_seen *seen, unsigned number) {
-    th_group *group = group_of(groups, key_of(groups, seen, number));
+    const th_told_calls *told = NULL;
+    if (groups->backtrace) {
+        told = th_backtrace_told(groups->backtrace, number, seen->calls, groups->calls_max);
+    }
+    th_group *group = group_of(groups, key_of(seen, told));
     if (!group) {
         groups->rest.count++;
         groups->rest.states[seen->state]++;
@@ -87,7 +88,7 @@ int th_groups_add(th_groups *groups, const th_seen *seen, unsigned number) {
         return -1;
     }
     group->is_mixed = group->is_mixed || (group->count && group->longest.object != seen->object);
-    keep_longest(groups, group, seen, number);
+    keep_longest(group, seen, told);
     keep_member(group, seen);
     if (seen->deadline < group->deadline) {
         group->deadline = seen->deadline;

@@ -29,7 +29,7 @@ typedef struct th_group {
     th_member members[TH_GROUP_MEMBERS]; /* the first that were found */
     int64_t deadline;                    /* the earliest of their waits, or TH_FOREVER */
     bool is_mixed;                       /* they do not all wait for the same object */
-    uintptr_t words[TH_BACKTRACE_WORDS]; /* the backtrace of `longest` */
+    uintptr_t words[TH_CALLS_OF_DUMP];   /* the calls of `longest`, which has their number */
 } th_group;
 
 /* Fibers that are in no group, of each kind. */

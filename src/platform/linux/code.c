@@ -171,6 +171,7 @@ static void describe(question *q, const struct dl_phdr_info *module, uintptr_t a
     th_os_place *out = q->place;
     snprintf(out->file, sizeof out->file, "%s", file_of(module));
     out->offset = address - module->dlpi_addr;
+    out->at = address;
     find_symbol(module, address, out);
     if (q->symbols) {
         th_module_note(&th_symbols_of(q->symbols)->module, module, address);
@@ -180,7 +181,7 @@ static void describe(question *q, const struct dl_phdr_info *module, uintptr_t a
 
 /* Asks the modules, then the file of the one that has the place. Leaves errno alone. */
 static void ask(question *q, int (*fn)(struct dl_phdr_info *, size_t, void *)) {
-    *q->place = (th_os_place){{0}, 0, {0}, 0};
+    *q->place = (th_os_place){.file = ""};
     walk(fn, q);
     if (q->found && q->symbols && !q->place->symbol[0]) {
         int saved = th_os_errno_get();
@@ -240,11 +241,14 @@ static int call_is_here(struct dl_phdr_info *module, size_t size, void *ctx) {
         return 1;
     }
     unsigned length = call.length;
-    if (call.direct && !part_around(module, q->address + (uintptr_t)call.to, IS_CODE)) {
+    uintptr_t leads = call.direct ? q->address + (uintptr_t)call.to : 0;
+    if (call.direct && !part_around(module, leads, IS_CODE)) {
         length = call.other;
+        leads = 0;
     }
     if (length) {
         describe(q, module, q->address - length);
+        q->place->leads = leads;
     }
     return 1;
 }

@@ -16,7 +16,7 @@ void th_os_code_name(uintptr_t address, char *text, size_t size, th_os_symbols *
 bool th_os_code_call(uintptr_t after, th_os_place *place, th_os_symbols *symbols) {
     (void)after;
     (void)symbols;
-    *place = (th_os_place){{0}, 0, {0}, 0};
+    *place = (th_os_place){.file = ""};
     return false;
 }
 

@@ -181,6 +181,48 @@ TEST(the_calls_decide_and_not_the_object) {
     rig_stop(&r);
 }
 
+static atomic_int turns;
+
+/* What it leaves on the stack lies within the next function's buffer. */
+static __attribute__((noinline)) int leaves_calls(int depth) {
+    volatile int kept = depth;
+    const int below = depth > 0 ? leaves_calls(depth - 1) : 0;
+    return below + kept;
+}
+
+static __attribute__((noinline)) int waits_with_a_buffer(thrum_sem *sem) {
+    volatile char buffer[1000];
+    buffer[0] = 0;
+    const int code = thrum_sem_wait(sem);
+    return code + buffer[0];
+}
+
+static int waits_after_calls(void *arg) {
+    CHECK(leaves_calls(atomic_fetch_add(&turns, 1) % 8) >= 0);
+    const int code = waits_with_a_buffer(arg);
+    CHECK_EQ(code, 0);
+    return code;
+}
+
+TEST(calls_that_are_over_split_no_group) {
+    /* Each has other return addresses in a buffer that it has not written. */
+    if (!HAS_CALLS || UNDER_ASAN) {
+        CHECK_SKIP("no calls are found on this processor or system, or buffers lie elsewhere");
+    }
+    rig r;
+    begin_small(&r);
+    spawn_n(&r, MANY, NULL, waits_after_calls, &sems[0]);
+    settle(&r);
+    const page p = dump(r.sched, THRUM_TEXT);
+    check_count(&p, "  120 fibers wait for semaphore 0x", 1);
+    check_count(&p, "(leaves_calls+0x", 0);
+    check_count(&p, "(waits_with_a_buffer+0x", 1);
+    check_count(&p, "(waits_after_calls+0x", 1);
+    free(p.text);
+    thrum_sem_post_n(&sems[0], MANY);
+    rig_stop(&r);
+}
+
 /* ---- more kinds of calls than are kept ---- */
 
 static volatile int kept_busy;

@@ -152,6 +152,7 @@ bool th_os_code_place(uintptr_t address, th_os_place *place, th_os_symbols *symb
     name_module(&m);
     memcpy(place->file, m.file, sizeof place->file);
     place->offset = address - m.base;
+    place->at = address;
     find_export(&m, address, place);
     if (!place->symbol[0] && symbols) {
         th_nt_symbols_find(symbols, m.base, place);
@@ -180,13 +181,17 @@ bool th_os_code_call(uintptr_t after, th_os_place *place, th_os_symbols *symbols
         !TH_CALL_BEFORE((const uint8_t *)after, after - span.low, &call)) {
         return false;
     }
-    if (call.direct && !code_around(&m, after + (uintptr_t)call.to, &span)) {
+    uintptr_t leads = call.direct ? after + (uintptr_t)call.to : 0;
+    if (call.direct && !code_around(&m, leads, &span)) {
         if (call.other == 0) {
             return false;
         }
         call.length = call.other;
+        leads = 0;
     }
-    return th_os_code_place(after - call.length, place, symbols);
+    const bool found = th_os_code_place(after - call.length, place, symbols);
+    place->leads = leads;
+    return found;
 }
 
 /* ---- lists ---- */
