@@ -217,6 +217,7 @@ static void add_group(th_text *text, const th_group *group) {
     }
     if (text->backtrace) {
         th_backtrace_recall(text->backtrace, 0, group->words, seen->calls);
+        th_backtrace_ends(text->backtrace, 0, seen->fn);
         add_calls(text, seen, 0);
     }
     th_text_add(text, "}");

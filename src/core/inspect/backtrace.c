@@ -24,7 +24,8 @@ struct th_backtrace {
     unsigned spans_count;
     th_told_calls kept[KEPT]; /* by a key of the words; 0: nothing is kept here */
     uintptr_t words[TH_BACKTRACE_FIBERS][TH_BACKTRACE_WORDS];
-    uintptr_t last[TH_BACKTRACE_WORDS]; /* words of the fiber that was asked about last */
+    uintptr_t ends[TH_BACKTRACE_FIBERS]; /* where each task begins, or 0 */
+    uintptr_t last[TH_BACKTRACE_WORDS];  /* words of the fiber that was asked about last */
     unsigned last_count;
     th_code_names *names;
     th_os_span spans[]; /* pieces of code, sorted by address, without overlap */
@@ -142,7 +143,8 @@ unsigned th_backtrace_take(th_backtrace *b, unsigned number, const uintptr_t wor
  * Where to look for the next call behind that at `at` - 1. The function in which that one stands
  * returns to a word further on; what lies before that word was left by calls that are over. It is
  * known if it stands behind a direct call of the function, but for recursion by jumps. A call by
- * register that comes first may have led there, too.
+ * register that comes first may have led there, too. If nothing has called the task's function it
+ * is the outermost.
  */
 static unsigned behind_frame(th_backtrace *b, unsigned number, unsigned count, unsigned at) {
     const th_known_call *known = th_code_names_call(b->names, b->words[number][at - 1]);
@@ -153,10 +155,10 @@ static unsigned behind_frame(th_backtrace *b, unsigned number, unsigned count, u
             return i;
         }
         if (known && known->is_call && !known->leads && !known->of_system) {
-            break;
+            return at;
         }
     }
-    return at;
+    return function && function == b->ends[number] ? count : at;
 }
 
 const char *th_backtrace_next(th_backtrace *b, unsigned number, unsigned count, unsigned *at,
@@ -197,7 +199,7 @@ static void find_told(th_backtrace *b, unsigned number, unsigned count, unsigned
 
 const th_told_calls *th_backtrace_told(th_backtrace *b, unsigned number, unsigned count,
                                        unsigned told_max) {
-    uint64_t words = told_max;
+    uint64_t words = th_backtrace_mix(told_max, b->ends[number]);
     for (unsigned i = 0; i < count; i++) {
         words = th_backtrace_mix(words, b->words[number][i]);
     }
@@ -208,6 +210,10 @@ const th_told_calls *th_backtrace_told(th_backtrace *b, unsigned number, unsigne
         told->words = words;
     }
     return told;
+}
+
+void th_backtrace_ends(th_backtrace *b, unsigned number, uintptr_t fn) {
+    b->ends[number] = fn;
 }
 
 void th_backtrace_recall(th_backtrace *b, unsigned number, const uintptr_t words[],

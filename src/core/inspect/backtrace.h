@@ -97,6 +97,12 @@ typedef struct th_told_calls {
 const th_told_calls *th_backtrace_told(th_backtrace *backtrace, unsigned number, unsigned count,
                                        unsigned told_max);
 
+/*
+ * The function of the task in whose run the fiber with this number is, or 0: not known. Nothing is
+ * told behind it, since the library has called it. To be said after each scan.
+ */
+void th_backtrace_ends(th_backtrace *backtrace, unsigned number, uintptr_t fn);
+
 /* These words become those of the fiber with this number. */
 void th_backtrace_recall(th_backtrace *backtrace, unsigned number, const uintptr_t words[],
                          unsigned count);

@@ -89,8 +89,10 @@ const char *th_code_names_function(th_code_names *names, uintptr_t address,
  * of it before a call of the program's is left over from calls that have ended.
  */
 static bool is_system(const char *file) {
-    static const char *const names[] = {"libc.", "libc-",   "libpthread", "ld-",
-                                        "ld.",   "libasan", "libtsan",    "linux-vdso"};
+    static const char *const names[] = {"libc.",       "libc-",     "libpthread", "ld-",
+                                        "ld.",         "libasan",   "libtsan",    "linux-vdso",
+                                        "ntdll.",      "kernel32.", "KERNEL32.",  "kernelbase.",
+                                        "KERNELBASE.", "msvcrt.",   "ucrtbase."};
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (!strncmp(file, names[i], strlen(names[i]))) {
             return true;

@@ -131,6 +131,7 @@ static TH_NO_TSAN void see_calls(const th_snapshot *snapshot, th_seen *seen, uns
         bounds = (th_backtrace_stack){(uintptr_t)stack->bottom, (uintptr_t)fiber};
     }
     seen->calls = th_backtrace_scan(snapshot->backtrace, number, bounds, pointer, waiter);
+    th_backtrace_ends(snapshot->backtrace, number, seen->fn);
 }
 
 /* The part of a snapshot that has been taken so far. */

@@ -227,6 +227,9 @@ static void find_calls(th_stall *stall, th_backtrace *backtrace) {
         stall->calls = th_backtrace_scan(backtrace, 0, stall->stack, pointer, NULL);
     }
     th_stacks_let_go(stacks, stall->stack_class);
+    if (backtrace) {
+        th_backtrace_ends(backtrace, 0, stall->fn);
+    }
     stall->waits = pointer != 0;
     /* Where the system does not tell, it may sleep: a signal would end that. */
     stall->computes = !pointer && th_os_thread_runs(number);
