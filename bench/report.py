@@ -15,30 +15,13 @@ LATENCIES = [("wake-p50", "From a post to sleeping workers until the task runs")
 
 def markdown(results, groups, shown):
     m = results["machine"]
-    lines = [f"# thrum beside its peers: {m['cpu']}, {m['cores']} cores", "",
+    lines = [f"# {name_of(groups)}: {m['cpu']}, {m['cores']} cores", "",
              f"{m['kernel']}, {m['os']}, {m['memory']} · {m['date']} · {results['runs']} runs, interleaved, "
              f"{results['seconds']} s · `{results['command']}`", ""]
     if results["quick"]:
         lines += ["**With `--quick`: a twentieth of the work. Not to be quoted.**", ""]
-    verdicts = [g.verdict() for g in shown]
-    lines += [f"Against the best peer of each row: ahead {verdicts.count('ahead')}, "
-              f"even {verdicts.count('even')}, behind {verdicts.count('behind')}. `../README.md` says how to read it.",
-              "", "## Behind or even", ""]
-    lines += ["| row | workers | thrum | best peer | thrum ÷ best |", "| --- | --- | --- | --- | --- |"]
-    for g in sorted(shown, key=lambda g: -g.ratio if g.ratio else 0):
-        if g.verdict() in ("behind", "even"):
-            lines.append(f"| `{g.row}` | {g.workers} | {figure_text(g.thrum.median)} {g.thrum.unit} | "
-                         f"{g.best.system} {figure_text(g.best.median)} | {g.ratio:.2f} {g.verdict()} |")
-    lines += ["", "## All", "", "Medians (least to most). Context switches and futex calls are per operation.", "",
-              "| row | workers | system | median | range | unit | ÷ thrum | ctxsw/op | futex/op |",
-              "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
-    for g in groups:
-        for f in g.figures:
-            ratio = f"{f.cost() / g.thrum.cost():.2f}" if g.thrum and g.thrum.cost() > 0 else "–"
-            name = f"**{f.system}**" if f.system == "thrum" else f.system
-            lines.append(f"| `{g.row}` | {g.workers} | {name} | {figure_text(f.median)} | {figure_text(f.min)} to "
-                         f"{figure_text(f.max)} | {f.unit} | {ratio} | {per_op(f.switches)} | {per_op(f.futexes)} |")
-    lines += markdown_latencies(groups) + markdown_deeds(groups)
+    if groups:
+        lines += markdown_peers(groups, shown)
     for title, names, table in variants_parts(results):
         lines += ["", f"## thrum's variants: {title[0].lower()}{title[1:]}", "",
                   "Medians; in brackets over the default's.", "",
@@ -66,6 +49,33 @@ def markdown(results, groups, shown):
     notes = [(w.name, w.note) for w in WORKLOADS if w.note and w.name in measured]
     lines += ["", "## Where the work is not quite the same", ""] + [f"- `{n}`: {t}" for n, t in notes]
     return "\n".join(lines) + "\n"
+
+
+def name_of(groups):
+    return "thrum beside its peers" if groups else "thrum's variants"
+
+
+def markdown_peers(groups, shown):
+    """thrum beside its peers."""
+    verdicts = [g.verdict() for g in shown]
+    lines = [f"Against the best peer of each row: ahead {verdicts.count('ahead')}, "
+             f"even {verdicts.count('even')}, behind {verdicts.count('behind')}. `../README.md` says how to read it.",
+             "", "## Behind or even", ""]
+    lines += ["| row | workers | thrum | best peer | thrum ÷ best |", "| --- | --- | --- | --- | --- |"]
+    for g in sorted(shown, key=lambda g: -g.ratio if g.ratio else 0):
+        if g.verdict() in ("behind", "even"):
+            lines.append(f"| `{g.row}` | {g.workers} | {figure_text(g.thrum.median)} {g.thrum.unit} | "
+                         f"{g.best.system} {figure_text(g.best.median)} | {g.ratio:.2f} {g.verdict()} |")
+    lines += ["", "## All", "", "Medians (least to most). Context switches and futex calls are per operation.", "",
+              "| row | workers | system | median | range | unit | ÷ thrum | ctxsw/op | futex/op |",
+              "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
+    for g in groups:
+        for f in g.figures:
+            ratio = f"{f.cost() / g.thrum.cost():.2f}" if g.thrum and g.thrum.cost() > 0 else "–"
+            name = f"**{f.system}**" if f.system == "thrum" else f.system
+            lines.append(f"| `{g.row}` | {g.workers} | {name} | {figure_text(f.median)} | {figure_text(f.min)} to "
+                         f"{figure_text(f.max)} | {f.unit} | {ratio} | {per_op(f.switches)} | {per_op(f.futexes)} |")
+    return lines + markdown_latencies(groups) + markdown_deeds(groups)
 
 
 def title_of(variant):
@@ -195,22 +205,27 @@ summary{cursor:pointer;color:#5a6675}.wide+h3{margin-top:20px}
 """
 
 
+def tiles_html(verdicts):
+    out = ["<div class=tiles>"]
+    for name, colour, words in (("ahead", AHEAD, "ahead of the best peer"), ("even", EVEN, "even: ranges overlap"),
+                                ("behind", BEHIND, "behind the best peer")):
+        out.append(f"<div class=tile style='background:{colour}'><b>{verdicts.count(name)}</b>{words}</div>")
+    return "".join(out) + "</div>"
+
+
 def page(results, groups, shown):
     m = results["machine"]
     verdicts = [g.verdict() for g in shown]
     out = ["<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
-           f"<title>thrum beside its peers</title><style>{STYLE}</style><main>",
-           "<h1>thrum beside its peers</h1>",
+           f"<title>{name_of(groups)}</title><style>{STYLE}</style><main>",
+           f"<h1>{name_of(groups)}</h1>",
            f"<p class=sub>{html.escape(m['cpu'])}, {m['cores']} cores, {m['memory']} · {html.escape(m['kernel'])} · "
            f"{html.escape(m['os'])} · {m['date']}<br>{results['runs']} interleaved runs, each sample a process of its "
            "own; medians, thin lines from the least to the most. Less is better everywhere.</p>"]
     if results["quick"]:
         out.append("<p class=warn>With <code>--quick</code>: a twentieth of the work. Not to be quoted.</p>")
-    out.append("<div class=tiles>")
-    for name, colour, words in (("ahead", AHEAD, "ahead of the best peer"), ("even", EVEN, "even: ranges overlap"),
-                                ("behind", BEHIND, "behind the best peer")):
-        out.append(f"<div class=tile style='background:{colour}'><b>{verdicts.count(name)}</b>{words}</div>")
-    out.append("</div>" + behind_html(shown))
+    if groups:
+        out.append(tiles_html(verdicts) + behind_html(shown))
     if shown:
         out.append("<h2>thrum over the best peer of each row</h2><div class=card>" + overview(shown) + "</div>")
     for key, title in TITLES.items():
