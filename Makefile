@@ -9,7 +9,7 @@ BUILD = build/$(PRESET)
 
 export JOBS
 
-.PHONY: all quick test shake test-windows demo-windows test-full demo serve cluster bench bench-full bench-rows bench-servers bench-mpi cores sim stress soak servers fuzz faults mutate models coverage check reference format amalgamation dist install clean help
+.PHONY: all quick test shake test-windows demo-windows test-full demo serve cluster bench bench-full bench-rows bench-variants bench-servers bench-mpi cores sim stress soak servers fuzz faults mutate models coverage check reference format amalgamation dist install clean help
 
 all: ## build the library, the examples, the benchmark and the tests (PRESET=gcc-release)
 	@tools/build $(PRESET)
@@ -63,8 +63,12 @@ bench: ## measure thrum beside its peers, a quarter of an hour or more: bench/re
 	@bench/peers/build
 	@bench/compare.py $(BENCH)
 
-bench-full: ## the same with all rows, some of them with 1 to 8 workers, and all variants of thrum; about an hour
+bench-full: ## the same with all rows, some of them with 1 to 8 workers; about an hour
 	@$(MAKE) --no-print-directory bench BENCH="--full $(BENCH)"
+
+bench-variants: ## measure thrum's variants against each other, some 20 minutes: bench/results/MACHINE-variants.md, .html, .json; bench/study/README.md
+	@tools/build gcc-study thrum-bench
+	@bench/compare.py --variants $(BENCH)
 
 bench-rows: ## measure thrum alone, row by row, beside its targets (BENCH="--only NAME --runs 5")
 	@tools/setup

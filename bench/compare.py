@@ -112,6 +112,8 @@ def plan(args, systems):
     """The samples of one run, in their order: (set, workload, workers, system)."""
     has = {s.name: s.rows() for s in systems}
     jobs = []
+    if args.variants:
+        return plan_variants(args)
 
     def add(kind, work, workers, among):
         for system in among:
@@ -142,13 +144,6 @@ def plan(args, systems):
             if work.name in SCALING and (not args.only or work.name in args.only):
                 for workers in (1, 2, 4, 8):
                     add("scaling", work, workers, systems)
-    if args.full or args.variants:
-        variants = [System(name, systems[0].command, env, thrum=True) for name, env in VARIANTS]
-        for system in variants:
-            has[system.name] = has["thrum"]
-        for work in WORKLOADS:
-            if work.set in SETS["variants"] and (not args.only or work.name in args.only):
-                add("variants", work, work.workers[0] if work.workers else 2, variants)
     # One figure is measured once, also when several parts of the report show it.
     seen, once = set(), []
     for job in jobs:
@@ -157,6 +152,16 @@ def plan(args, systems):
             seen.add(key)
             once.append(job)
     return once
+
+
+def plan_variants(args):
+    """The samples of thrum's variants, which only the study's build has."""
+    variants = [System(name, [args.study], env, thrum=True) for name, env in VARIANTS]
+    thrum = System("thrum", [args.study], thrum=True)
+    return [("yard", yard, 1, thrum) for yard in YARDSTICKS] + [
+        ("variants", work, work.workers[0] if work.workers else 2, system)
+        for work in WORKLOADS if work.set in SETS["variants"] and (not args.only or work.name in args.only)
+        for system in variants]
 
 
 def measure(jobs, args):
@@ -225,9 +230,9 @@ def save(results, path):
 
 def main():
     parser = argparse.ArgumentParser(description="thrum and its peers, side by side")
-    parser.add_argument("--full", action="store_true", help="all workloads, 1 to 8 workers, all variants")
+    parser.add_argument("--full", action="store_true", help="all workloads, 1 to 8 workers")
     parser.add_argument("--scaling", action="store_true", help="1, 2, 4, 8 workers, for some workloads")
-    parser.add_argument("--variants", action="store_true", help="thrum's variants against each other")
+    parser.add_argument("--variants", action="store_true", help="only thrum's variants, against each other")
     parser.add_argument("--mimalloc", action="store_true", help="measure what allocates much with this malloc, too")
     parser.add_argument("--runs", type=int, default=5, help="samples of each (5)")
     parser.add_argument("--workers", default="2", help="worker counts, separated by commas (2)")
@@ -237,6 +242,8 @@ def main():
     parser.add_argument("--patience", type=int, default=60, metavar="S",
                         help="a peer that needs longer for a sample is left out of that row (60 s)")
     parser.add_argument("--thrum", default=os.path.join(ROOT, "build/gcc-release/bench/thrum-bench"))
+    parser.add_argument("--study", default=os.path.join(ROOT, "build/gcc-study/bench/thrum-bench"),
+                        help="thrum-bench of the study's build, for --variants")
     parser.add_argument("--out", help="results go to OUT.json, OUT.md, OUT.html (bench/results/MACHINE)")
     parser.add_argument("--again", metavar="JSON", help="measure nothing: write the report of these results anew")
     args = parser.parse_args()
@@ -248,8 +255,10 @@ def main():
     here = machine()
     if not args.out:
         slug = re.sub(r"[^a-z0-9]+", "-", re.sub(r"\((r|tm)\)|processor", "", here["cpu"].lower())).strip("-")
-        args.out = os.path.join(ROOT, "bench", "results", f"{slug}-{here['cores']}")
-    systems, absent = find_systems(args.thrum, args.systems.split(",") if args.systems else None)
+        args.out = os.path.join(ROOT, "bench", "results", f"{slug}-{here['cores']}" + ("-variants" if args.variants else ""))
+    systems, absent = [], {}
+    if not args.variants:
+        systems, absent = find_systems(args.thrum, args.systems.split(",") if args.systems else None)
     if (args.full or args.mimalloc) and not mimalloc():
         absent["mimalloc"] = "not there (libmimalloc-dev)"
     for name, why in absent.items():

@@ -171,12 +171,14 @@ ALLOCATING = ["spawn", "spawn-joined", "spawn-burst", "spawn-external", "skynet-
               "chained_spawn", "remote_spawn", "spawn_blocking", "spawn_many_remote_idle"]
 SETS = {"variants": ["spawn", "turns", "chan", "parallel", "study"]}
 
-# The knobs of the sharded policy's queues, one by one and together, and the other policies.
+# The variants of the sharded policy's queues in the study's build (study/README.md), and the other policies.
 VARIANTS = [("default", {})] + [
-    (f"overflow {overflow}, steal {steal}", {"THRUM_OVERFLOW": overflow, "THRUM_STEAL": steal})
-    for overflow, steal in (("half", "one"), ("one", "half"), ("one", "one"))
-] + [
-    (f"mutex queue, steal {steal}, grab {grab}",
-     {"THRUM_LOCAL_QUEUE": "mutex", "THRUM_STEAL": steal, "THRUM_GRAB": grab})
-    for steal in ("half", "one") for grab in ("batch", "one")
+    (name, {"THRUM_STUDY": words}) for name, words in (
+        ("overflow half, steal one", "steal-one"),
+        ("overflow one, steal half", "overflow-one"),
+        ("overflow one, steal one", "overflow-one,steal-one"),
+        ("mutex queue, steal half, grab batch", "mutex"),
+        ("mutex queue, steal half, grab one", "mutex,grab-one"),
+        ("mutex queue, steal one, grab batch", "mutex,steal-one"),
+        ("mutex queue, steal one, grab one", "mutex,steal-one,grab-one"))
 ] + [("global policy", {"THRUM_POLICY": "global"}), ("fifo policy", {"THRUM_POLICY": "fifo"})]

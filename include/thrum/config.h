@@ -21,12 +21,6 @@ typedef enum {
     THRUM_GLOBAL   /* one queue under one mutex: the baseline to measure against */
 } thrum_policy;
 
-/* How the local queue is built, and how much moves at a time; see the fields of the same names. */
-typedef enum { THRUM_LOCAL_LOCKFREE, THRUM_LOCAL_MUTEX } thrum_local;
-typedef enum { THRUM_STEAL_HALF, THRUM_STEAL_ONE } thrum_steal;
-typedef enum { THRUM_OVERFLOW_HALF, THRUM_OVERFLOW_ONE } thrum_overflow;
-typedef enum { THRUM_GRAB_BATCH, THRUM_GRAB_ONE } thrum_grab;
-
 /* How a stack is kept from running into its neighbour. docs/stacks.md tells them apart. */
 typedef enum {
     THRUM_GUARD_AUTO,     /* the best that the kernel grants, stack by stack */
@@ -86,12 +80,8 @@ typedef struct thrum_config {
                             rounded up to a power of two from 16 KiB to 64 MiB; default 128 KiB */
 
     /* The local queue of the sharded policy. */
-    unsigned local_capacity; /* THRUM_LOCAL_CAPACITY: a power of two, 2 to 32768; default 1024 */
-    thrum_local local_queue; /* THRUM_LOCAL_QUEUE: lockfree, mutex */
-    thrum_steal steal;       /* THRUM_STEAL: half, one: how much a thief takes */
-    thrum_overflow overflow; /* THRUM_OVERFLOW: half, one: how much leaves a full queue */
-    thrum_grab grab;     /* THRUM_GRAB: batch, one: how much a worker takes from the inject queue */
-    unsigned lifo_limit; /* THRUM_LIFO_LIMIT: the number of runs in a row through the LIFO slot
+    unsigned local_capacity;  /* THRUM_LOCAL_CAPACITY: a power of two, 2 to 32768; default 1024 */
+    unsigned lifo_limit;      /* THRUM_LIFO_LIMIT: the number of runs in a row through the LIFO slot
                             after which the queues come first once; 0: no LIFO slot; default 3 */
     unsigned global_interval; /* THRUM_GLOBAL_INTERVAL: the number of picks after which the inject
                                  queue comes first once, sooner where runs are long; at least 1;

@@ -296,7 +296,7 @@ def thread_word(thread):
 def queued_at(worker):
     """As th_gauges_queued_at counts it."""
     count = 1 if worker["xslot"] else 0
-    for ring in (worker["ring"]["ring"], worker["yields"]):
+    for ring in (worker["ring"], worker["yields"]):
         count += max(0, int(ring["xtail"]) - int(ring["xhead"]))
     for batch in (worker["batch"], worker["yields_batch"]):
         places = batch["xplace"]
@@ -907,7 +907,7 @@ def say_queue(title, works):
 def queues_of(worker):
     yield "LIFO slot", of_one(worker["xslot"])
     yield "batch in hand", of_batch(worker["batch"])
-    yield "ring", of_ring(worker["ring"]["ring"])
+    yield "ring", of_ring(worker["ring"])
     yield "yielded, in hand", of_batch(worker["yields_batch"])
     yield "yielded", of_ring(worker["yields"])
     yield "outbox", of_batch(worker["fifo"]["outbox"])

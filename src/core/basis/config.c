@@ -194,9 +194,6 @@ static void env_text(const char *name, size_t max, const char **field) {
 
 static void from_environment(thrum_config *c) {
     static const char *const policies[] = {"sharded", "fifo", "global"};
-    static const char *const locals[] = {"lockfree", "mutex"};
-    static const char *const halves[] = {"half", "one"};
-    static const char *const batches[] = {"batch", "one"};
     static const char *const deadlocks[] = {"off", "report", "abort"};
     static const char *const affinities[] = {"none", "one", "any", "cache"};
     static const char *const switches[] = {"off", "on"};
@@ -214,10 +211,6 @@ static void from_environment(thrum_config *c) {
     if (env_number("THRUM_LOCAL_CAPACITY", 2, 32768, &capacity) && !(capacity & (capacity - 1))) {
         c->local_capacity = (unsigned)capacity;
     }
-    c->local_queue = (thrum_local)env_word("THRUM_LOCAL_QUEUE", locals, 2, c->local_queue);
-    c->steal = (thrum_steal)env_word("THRUM_STEAL", halves, 2, c->steal);
-    c->overflow = (thrum_overflow)env_word("THRUM_OVERFLOW", halves, 2, c->overflow);
-    c->grab = (thrum_grab)env_word("THRUM_GRAB", batches, 2, c->grab);
     env_unsigned("THRUM_LIFO_LIMIT", 0, UINT32_MAX, &c->lifo_limit);
     env_unsigned("THRUM_GLOBAL_INTERVAL", 1, UINT32_MAX, &c->global_interval);
     env_unsigned("THRUM_SEARCHERS_MAX", 0, THRUM_WORKERS_MAX, &c->searchers_max);

@@ -87,7 +87,7 @@ static uint64_t places_of(const th_batch *batch) {
 
 uint64_t th_gauges_queued_at(const th_worker *worker) {
     const bool slot = th_load_relaxed(&worker->xslot) != NULL; /* relaxed: a guess */
-    return slot + th_ring_size(&worker->ring.ring) + th_ring_size(&worker->yields) +
+    return slot + th_ring_size(&worker->ring) + th_ring_size(&worker->yields) +
            places_of(&worker->batch) + places_of(&worker->yields_batch);
 }
 

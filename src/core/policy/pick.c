@@ -42,9 +42,9 @@ bool th_look_at_left(th_worker *worker, uint64_t now) {
 }
 
 th_work *th_rescue_left(th_worker *worker) {
-    uint64_t before = th_ring_size(&worker->ring.ring);
+    uint64_t before = th_ring_size(&worker->ring);
     th_work *work = worker->policy->rescue(worker, &worker->look_unsure);
-    if (work && (th_ring_size(&worker->ring.ring) > before || th_batch_any(&worker->batch))) {
+    if (work && (th_ring_size(&worker->ring) > before || th_batch_any(&worker->batch))) {
         th_notify(worker, true); /* it may be no searcher: then a wake is due for the rest */
     }
     return work;

@@ -14,7 +14,7 @@
 
 /* Whether no work that came since the yielded fibers were taken as a batch goes before them. */
 static inline bool th_yields_next(const th_worker *worker) {
-    return !th_ring_size(&worker->ring.ring) && th_inject_is_empty(&worker->sched->inject) &&
+    return !th_ring_size(&worker->ring) && th_inject_is_empty(&worker->sched->inject) &&
            (worker->sharded.polls + 1) % TH_POLLS_PER_LOOK != 0;
 }
 

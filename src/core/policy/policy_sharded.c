@@ -7,6 +7,7 @@
  * after all. Then the loop (find.c) steals, and parks.
  */
 #include "core/ready/deferred.h"
+#include "core/policy/local_queue.h"
 #include "core/policy/pick.h"
 #include "core/policy/policy.h"
 #include "core/policy/sharded_steal.h"
@@ -17,42 +18,33 @@
 #include "thrum/task.h"
 
 #define INJECT_STREAK TH_LIMIT(256, 2) /* runs from the inject queue before one that yielded */
-#define GRAB_MAX 128 /* a batch from the inject queue at most: work that becomes due waits behind */
 #define BRISK_NS 8000 /* if TH_BATCH runs take less, taking so many keeps no work waiting long */
 
 /* ---- the local queue ---- */
 
 /* Moves half of the full queue, and the task that found it full, to the inject queue at once. */
 static TH_COLD void overflow(th_worker *worker, th_work *work) {
-    thrum_sched *sched = worker->sched;
-    th_chain chain = {0};
-    if (sched->config.overflow == THRUM_OVERFLOW_HALF) {
-        th_queue_lock(&worker->ring);
-        chain = th_ring_spill(&worker->ring.ring, th_ring_capacity(&worker->ring.ring) / 2);
-        th_queue_unlock(&worker->ring);
-    }
+    th_chain chain = th_local_overflow(worker);
     th_chain_append(&chain, work);
     th_count(&worker->counters.xoffloads, 1);
     th_count(&worker->counters.xoffloaded, chain.count);
-    th_inject_push(&sched->inject, chain.first, chain.count);
+    th_inject_push(&worker->sched->inject, chain.first, chain.count);
     th_notify(worker,
               true); /* as a backlog: one that backs off or is the sentinel comes by itself */
 }
 
-static inline void push(th_worker *worker, th_work *work) {
-    th_queue_lock(&worker->ring);
-    bool pushed = th_ring_push(&worker->ring.ring, work);
-    th_queue_unlock(&worker->ring);
-    if (th_unlikely(!pushed)) {
+/* Inlined into submit it would have each hint's path save its registers. */
+static TH_NOINLINE void push(th_worker *worker, th_work *work) {
+    if (th_unlikely(!th_local_push(worker, work))) {
         overflow(worker, work);
         return;
     }
-    th_notify(worker, th_ring_size(&worker->ring.ring) == TH_BACKLOG);
+    th_notify(worker, th_ring_size(&worker->ring) == TH_BACKLOG);
 }
 
 /* The position in the own queue of the work that comes next. */
 static inline uint64_t own_head(const th_worker *worker) {
-    return th_batch_head(&worker->batch, &worker->ring.ring);
+    return th_batch_head(&worker->batch, &worker->ring);
 }
 
 /* ---- submitting ---- */
@@ -90,7 +82,7 @@ static TH_NO_TSAN void submit_yield(th_worker *worker, th_work *work) {
         th_notify_shared(worker->sched, worker, TH_WAKE_SUBMIT);
         return;
     }
-    worker->sharded.yield_marks[at % TH_YIELD_MARKS] = th_ring_tail(&worker->ring.ring);
+    worker->sharded.yield_marks[at % TH_YIELD_MARKS] = th_ring_tail(&worker->ring);
     th_notify(worker, th_ring_size(&worker->yields) == TH_BACKLOG);
 }
 
@@ -105,20 +97,18 @@ static void submit(th_worker *worker, th_work *work, unsigned hint) {
 }
 
 static void submit_chain(th_worker *worker, th_chain *chain) {
-    uint64_t before = th_ring_size(&worker->ring.ring);
-    th_queue_lock(&worker->ring);
-    th_ring_push_chain(&worker->ring.ring, chain, chain->count);
-    th_queue_unlock(&worker->ring);
+    uint64_t before = th_ring_size(&worker->ring);
+    th_local_push_chain(worker, chain);
     if (chain->count) {
         /* The work in the ring comes before the rest. The mark stays until it has been of use. */
         if (worker->sharded.inject_served && own_head(worker) >= worker->sharded.inject_end) {
-            worker->sharded.inject_end = th_ring_tail(&worker->ring.ring);
+            worker->sharded.inject_end = th_ring_tail(&worker->ring);
             worker->sharded.inject_served = false;
         }
         th_inject_push(&worker->sched->inject, chain->first, chain->count);
         th_notify_shared(worker->sched, worker, TH_WAKE_SUBMIT);
     } else {
-        th_notify(worker, before < TH_BACKLOG && th_ring_size(&worker->ring.ring) >= TH_BACKLOG);
+        th_notify(worker, before < TH_BACKLOG && th_ring_size(&worker->ring) >= TH_BACKLOG);
     }
 }
 
@@ -163,7 +153,7 @@ static inline th_work *take_own(th_worker *worker, th_batch *batch, th_ring *rin
     if (work || !th_ring_size(ring)) {
         return work;
     }
-    work = th_batch_fill(batch, ring, may_take_batch(worker));
+    work = th_local_take(worker, batch, ring, may_take_batch(worker));
     if (th_batch_any(batch)) {
         worker->picks.clock_skips = 0;
         worker->picks.quick = th_is_quick(worker, batch) ? batch : NULL;
@@ -172,14 +162,7 @@ static inline th_work *take_own(th_worker *worker, th_batch *batch, th_ring *rin
 }
 
 static inline th_work *take_ring(th_worker *worker) {
-    th_work *work;
-    if (th_unlikely(worker->ring.locked)) {
-        th_lock_acquire(&worker->ring.lock);
-        work = th_ring_pop(&worker->ring.ring);
-        th_lock_release(&worker->ring.lock);
-    } else {
-        work = take_own(worker, &worker->batch, &worker->ring.ring);
-    }
+    th_work *work = take_own(worker, &worker->batch, &worker->ring);
     if (work) {
         worker->sharded.lifo_runs = 0;
         worker->picks.pinned_runs = 0;
@@ -198,7 +181,7 @@ static th_work *take_inject(th_worker *worker, size_t most) {
         worker->turn_lost = true;
         return NULL;
     }
-    th_ring *ring = &worker->ring.ring;
+    th_ring *ring = &worker->ring;
     if (most > 1) {
         size_t room = (size_t)th_ring_free(ring);
         most = most < room + 1 ? most : room + 1;
@@ -209,9 +192,7 @@ static th_work *take_inject(th_worker *worker, size_t most) {
     worker->sharded.inject_served = true;
     th_work *work = th_chain_take(chain);
     if (chain->first) {
-        th_queue_lock(&worker->ring);
-        th_ring_push_chain(ring, chain, chain->count);
-        th_queue_unlock(&worker->ring);
+        th_local_push_chain(worker, chain);
         worker->backoff.victim = NULL; /* no particular victim */
         th_steal_backoff_begin(worker);
         worker->sharded.inject_end = th_ring_tail(ring);
@@ -232,14 +213,6 @@ static th_work *take_inject(th_worker *worker, size_t most) {
         th_notify(worker, false); /* for the one that was queued here */
     }
     return work;
-}
-
-static size_t batch(const th_worker *worker) {
-    if (worker->sched->config.grab == THRUM_GRAB_ONE) {
-        return 1;
-    }
-    size_t half = (size_t)th_ring_capacity(&worker->ring.ring) / 2;
-    return half < GRAB_MAX ? half : GRAB_MAX;
 }
 
 static th_work *take_yield(th_worker *worker) {
@@ -326,7 +299,7 @@ static th_work *pick(th_worker *worker) {
     }
     worker->picks.pinned_runs = 0;
     if ((th_unlikely(th_any_yielded(worker)) && (work = pick_yielded(worker))) ||
-        (work = take_ring(worker)) || (work = take_inject(worker, batch(worker)))) {
+        (work = take_ring(worker)) || (work = take_inject(worker, th_local_grab(worker)))) {
         worker->sharded.lifo_runs = 0;
         return work;
     }

@@ -3,6 +3,7 @@
  */
 #include "core/policy/sharded_steal.h"
 
+#include "core/policy/local_queue.h"
 #include "core/policy/pick.h"
 #include "core/policy/steal_backoff.h"
 #include "core/ready/wake.h"
@@ -25,28 +26,19 @@ static th_work *keep(th_worker *worker, th_worker *victim, th_work *const taken[
         worker->backoff.victim = victim;
         worker->backoff.at = 0; /* the present measurement is of another victim */
     }
-    th_queue_lock(&worker->ring);
-    for (uint64_t i = 1; i < n; i++) {
-        if (!th_ring_push(&worker->ring.ring, taken[i])) {
-            th_inject_push(&worker->sched->inject, taken[i], 1);
-        }
+    for (uint64_t i = 1 + th_local_push_many(worker, taken + 1, n - 1); i < n; i++) {
+        th_inject_push(&worker->sched->inject, taken[i], 1);
     }
-    th_queue_unlock(&worker->ring);
     return taken[0];
 }
 
 /* Steals from one queue of the victim. */
 static th_work *steal_from(th_worker *worker, th_worker *victim, th_ring *ring) {
     th_work **taken = worker->stolen;
-    uint64_t most = th_ring_capacity(&worker->ring.ring) / 2 + 1;
+    uint64_t most = th_ring_capacity(&worker->ring) / 2 + 1;
     most = most < TH_STEAL_MAX ? most : TH_STEAL_MAX;
     most = worker->backoff.last_ns && most > PROBE_MAX ? PROBE_MAX : most;
-    if (worker->sched->config.steal == THRUM_STEAL_ONE) {
-        most = 1;
-    }
-    th_queue_lock(&victim->ring);
-    uint64_t n = th_ring_steal(ring, taken, most);
-    th_queue_unlock(&victim->ring);
+    uint64_t n = th_local_steal(victim, ring, taken, most);
     if (!n) {
         return NULL;
     }
@@ -58,7 +50,7 @@ static th_work *rescue_any(th_worker *worker, bool *unsure);
 
 /* Steals from either queue of this victim, unless another thief measures it. */
 static inline th_work *steal_any(th_worker *worker, th_worker *victim) {
-    bool ring = th_ring_size(&victim->ring.ring) != 0;
+    bool ring = th_ring_size(&victim->ring) != 0;
     if (victim == worker || (!ring && !th_ring_size(&victim->yields))) {
         return NULL;
     }
@@ -67,7 +59,7 @@ static inline th_work *steal_any(th_worker *worker, th_worker *victim) {
         worker->backoff.ns = alone_ns;
         return NULL;
     }
-    th_work *work = ring ? steal_from(worker, victim, &victim->ring.ring) : NULL;
+    th_work *work = ring ? steal_from(worker, victim, &victim->ring) : NULL;
     if (!work && th_ring_size(&victim->yields)) {
         work = steal_from(worker, victim, &victim->yields);
     }
@@ -106,7 +98,7 @@ bool th_sharded_pending(th_worker *worker) {
     }
     for (unsigned i = 0; i < th_workers_end(sched); i++) {
         const th_worker *w = &sched->workers[i];
-        if ((th_ring_size_parking(&w->ring.ring) >= TH_BACKLOG ||
+        if ((th_ring_size_parking(&w->ring) >= TH_BACKLOG ||
              th_ring_size_parking(&w->yields) >= TH_BACKLOG) &&
             !(worker->backing_off &&
               th_left_alone_ns(w))) { /* after a back-off it comes back by itself */
@@ -124,7 +116,7 @@ static bool has_private(const th_worker *victim) {
 }
 
 bool th_sharded_holds(const th_worker *victim) {
-    return has_private(victim) || th_ring_size(&victim->ring.ring) || th_ring_size(&victim->yields);
+    return has_private(victim) || th_ring_size(&victim->ring) || th_ring_size(&victim->yields);
 }
 
 /* Takes the victim's batch, its LIFO slot and its batch of yielded fibers, in this order. */
@@ -155,7 +147,7 @@ static th_work *rescue_any(th_worker *worker, bool *unsure) {
             continue;
         }
         th_work *work = rescue_private(worker, victim);
-        work = work ? work : steal_from(worker, victim, &victim->ring.ring);
+        work = work ? work : steal_from(worker, victim, &victim->ring);
         work = work ? work : steal_from(worker, victim, &victim->yields);
         if (work) {
             th_count(&worker->counters.xrescues, 1);
@@ -176,17 +168,17 @@ th_work *th_sharded_rescue(th_worker *worker, bool *unsure) {
 /* For a worker that polls: while all are busy there is no sentinel, so it does that one's work. */
 th_work *th_sharded_look_around(th_worker *worker) {
     thrum_sched *sched = worker->sched;
-    if (th_ring_size(&worker->ring.ring)) {
+    if (th_ring_size(&worker->ring)) {
         return NULL;
     }
     th_work *work = th_sharded_rescue(worker, &worker->look_unsure);
-    if (work && th_ring_size(&worker->ring.ring) >= TH_BACKLOG) {
+    if (work && th_ring_size(&worker->ring) >= TH_BACKLOG) {
         th_notify(worker, true); /* it is no searcher, so a wake is due for what it keeps */
     }
     for (unsigned i = 0; i < th_workers_end(sched) && !work; i++) {
         th_worker *victim = &sched->workers[i];
-        if (victim != worker && th_ring_size(&victim->ring.ring) >= TH_BACKLOG &&
-            (work = steal_from(worker, victim, &victim->ring.ring))) {
+        if (victim != worker && th_ring_size(&victim->ring) >= TH_BACKLOG &&
+            (work = steal_from(worker, victim, &victim->ring))) {
             th_count(&worker->counters.xruns_stolen, 1);
         }
     }
@@ -197,9 +189,7 @@ th_work *th_sharded_look_around(th_worker *worker) {
 bool th_sharded_hand_over(th_worker *worker) {
     th_chain chain = th_batch_take_all(&worker->batch, &worker->fence);
     th_work *slot = th_afence_take(&worker->fence, &worker->xslot);
-    th_queue_lock(&worker->ring);
-    th_chain_join(&chain, th_ring_spill(&worker->ring.ring, UINT64_MAX));
-    th_queue_unlock(&worker->ring);
+    th_chain_join(&chain, th_ring_spill(&worker->ring, UINT64_MAX));
     if (slot) {
         th_chain_append(&chain, slot);
     }
@@ -224,12 +214,8 @@ th_work *th_sharded_help(th_worker *worker) {
         }
     }
     for (unsigned i = 0; i < th_workers_end(sched); i++) {
-        th_local_queue *queue = &sched->workers[i].ring;
         th_work *work;
-        th_queue_lock(queue);
-        bool any = th_ring_steal(&queue->ring, &work, 1) != 0;
-        th_queue_unlock(queue);
-        if (any) {
+        if (th_ring_steal(&sched->workers[i].ring, &work, 1)) {
             return th_work_kept(&work);
         }
     }

@@ -67,7 +67,7 @@ static bool backs_off(th_steal_backoff *backoff) {
 }
 
 static bool has_own(const th_worker *worker) {
-    return th_ring_size(&worker->ring.ring) || th_ring_size(&worker->yields) ||
+    return th_ring_size(&worker->ring) || th_ring_size(&worker->yields) ||
            th_batch_any(&worker->batch) || th_batch_any(&worker->yields_batch) ||
            worker->pinned.first || worker->pinned_yields.first ||
            !th_inject_is_empty(&worker->inbox) ||

@@ -22,8 +22,8 @@ static inline th_work *th_pinned_take(th_worker *worker) {
  * under a stream of yields.
  */
 static inline void th_yields_mark(th_worker *worker) {
-    if (th_batch_head(&worker->batch, &worker->ring.ring) >= worker->sharded.yields_end) {
-        worker->sharded.yields_end = th_ring_tail(&worker->ring.ring);
+    if (th_batch_head(&worker->batch, &worker->ring) >= worker->sharded.yields_end) {
+        worker->sharded.yields_end = th_ring_tail(&worker->ring);
     }
 }
 

@@ -52,25 +52,6 @@ typedef struct th_left {
     void *arg;
 } th_left;
 
-/* A local queue: the ring, and a lock that is used when the config says so. */
-typedef struct th_local_queue {
-    th_ring ring;
-    th_lock lock;
-    bool locked; /* constant */
-} th_local_queue;
-
-static inline void th_queue_lock(th_local_queue *queue) {
-    if (th_unlikely(queue->locked)) {
-        th_lock_acquire(&queue->lock);
-    }
-}
-
-static inline void th_queue_unlock(th_local_queue *queue) {
-    if (th_unlikely(queue->locked)) {
-        th_lock_release(&queue->lock);
-    }
-}
-
 /* The speed at which work gets done, as a thief measures it. */
 typedef struct th_speed {
     uint64_t runs;
@@ -203,7 +184,7 @@ struct th_worker {
     uint64_t xstack_high_water;
     th_counters counters;
 
-    th_local_queue ring;
+    th_ring ring;          /* the local queue */
     th_ring yields;        /* fibers that yielded: behind everything else */
     th_batch batch;        /* the batch about to run, from the ring or fifo's ready queue */
     th_batch yields_batch; /* the batch from `yields` */

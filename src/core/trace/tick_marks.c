@@ -87,7 +87,7 @@ static void note(th_worker *worker, int64_t now) {
     const bool sleeps = th_seems_parked(worker) && !worker->bound;
     const bool same = th_load_relaxed(&worker->xtick) == tick; /* relaxed: as above */
     const uint64_t key = 2 * tick + (sleeps && same);
-    const uint64_t tail = th_load_relaxed(&worker->ring.ring.xtail); /* relaxed: only a position */
+    const uint64_t tail = th_load_relaxed(&worker->ring.xtail); /* relaxed: only a position */
     const th_tick_mark *last = marks->count ? &marks->marks[marks->count - 1] : NULL;
     if (!last || (last->at <= now && last->key <= key && last->tail <= tail &&
                   (last->key < key || last->tail < tail))) {
@@ -177,7 +177,7 @@ int64_t th_tick_marks_longest(const th_worker *worker) {
 /* Of the worker's queue and of its inbox: the one that has waited longer. */
 int64_t th_tick_marks_queued(const th_worker *worker, int64_t now) {
     th_tick_marks *marks = lock_marks(worker);
-    const th_ring *ring = &worker->ring.ring;
+    const th_ring *ring = &worker->ring;
     const uint64_t head = th_load_relaxed(&ring->xhead); /* relaxed: a guess */
     const th_tick_mark *mark = th_ring_size(ring) ? first_from(marks, 0, head + 1) : NULL;
     int64_t since = mark ? mark->at : now;

@@ -230,7 +230,7 @@ static TH_NO_TSAN void begin_series(th_worker *worker, th_trace_buffer *buffer, 
  */
 static TH_NO_TSAN bool leaves_open(const th_worker *worker, const th_trace_buffer *buffer) {
     return worker->series.extra && buffer->pace > 1 &&
-           (th_batch_any(&worker->batch) || th_ring_size(&worker->ring.ring));
+           (th_batch_any(&worker->batch) || th_ring_size(&worker->ring));
 }
 
 /* The end of the last run of a series, at which the clock is read: the next pace. */

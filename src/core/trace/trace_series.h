@@ -42,8 +42,7 @@ static TH_INLINE_NO_TSAN bool th_trace_series_joins(th_worker *worker, th_fiber 
 
 /* A run has ended: true, if the worker has more at hand, and the series goes on without a look. */
 static TH_INLINE_NO_TSAN bool th_trace_series_goes_on(const th_worker *worker) {
-    return worker->series.left > 1 &&
-           (th_batch_any(&worker->batch) || th_ring_size(&worker->ring.ring));
+    return worker->series.left > 1 && (th_batch_any(&worker->batch) || th_ring_size(&worker->ring));
 }
 
 #endif

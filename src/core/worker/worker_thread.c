@@ -30,7 +30,6 @@ void th_worker_prepare(th_worker *worker, thrum_sched *sched, unsigned index) {
     worker->go.owner = worker;
     worker->spawn.slab = sched->spawn_slab;
     th_random_seed(&worker->random, (uint64_t)index + 1);
-    worker->ring.locked = sched->config.local_queue == THRUM_LOCAL_MUTEX;
     worker->sharded.inject_served = true;
     /* relaxed: no other thread knows the worker yet */
     th_store_relaxed(&worker->fence.xrevoked, sched->can_order ? TH_AFENCE_OPEN : TH_AFENCE_SHUT);
@@ -47,7 +46,7 @@ bool th_worker_init(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     unsigned capacity = sched->config.local_capacity;
     th_work **slots = th_sched_alloc(sched, capacity * sizeof *slots);
-    th_ring_init(&worker->ring.ring, slots, capacity);
+    th_ring_init(&worker->ring, slots, capacity);
     th_work **yield_slots = th_sched_alloc(sched, TH_YIELDS * sizeof *yield_slots);
     th_ring_init(&worker->yields, yield_slots, TH_YIELDS);
     worker->sharded.yield_marks =
@@ -70,12 +69,12 @@ void th_worker_free(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     th_slab_flush(&worker->go);
     th_slab_flush(&worker->spawn);
-    th_sched_free(sched, worker->ring.ring.xslots);
+    th_sched_free(sched, worker->ring.xslots);
     th_sched_free(sched, worker->yields.xslots);
     th_sched_free(sched, worker->sharded.yield_marks);
     th_sched_free(sched, worker->rounds.seen_ticks);
     /* A spare that could not be made ready is freed at the end once more. */
-    worker->ring.ring.xslots = NULL;
+    worker->ring.xslots = NULL;
     worker->yields.xslots = NULL;
     worker->sharded.yield_marks = NULL;
     worker->rounds.seen_ticks = NULL;

@@ -107,8 +107,7 @@ static void bare_init(thrum_sched *sched, th_worker *worker, unsigned index) {
     worker->home = (th_fiber){.worker = worker, .sched = sched, .work.worker = -1};
     th_random_seed(&worker->random, (uint64_t)index + 1);
     th_work **slots = th_sched_alloc(sched, capacity * sizeof *slots);
-    th_ring_init(&worker->ring.ring, slots, capacity);
-    worker->ring.locked = sched->config.local_queue == THRUM_LOCAL_MUTEX;
+    th_ring_init(&worker->ring, slots, capacity);
     slots = th_sched_alloc(sched, TH_YIELDS * sizeof *slots);
     th_ring_init(&worker->yields, slots, TH_YIELDS);
     worker->sharded.yield_marks =
@@ -263,7 +262,7 @@ SIM_UNSEEN static void worker_rests(const th_worker *w) {
     RESTED(inject_is_empty(&w->inbox));
     RESTED(!w->pinned.first && !w->pinned_yields.first);
     RESTED(!w->xslot && !w->handoff && !w->due.first);
-    RESTED(!ring_size(&w->ring.ring) && !ring_size(&w->yields));
+    RESTED(!ring_size(&w->ring) && !ring_size(&w->yields));
     for (unsigned i = 0; i < TH_BATCH; i++) {
         RESTED(!w->batch.xplace[i] && !w->yields_batch.xplace[i] && !w->fifo.outbox.xplace[i]);
     }
@@ -342,7 +341,7 @@ SIM_UNSEEN static void shared_rests(const thrum_sched *sched) {
     RESTED(fifo_posted(&sched->fifo) < 2);
     RESTED(!sched->xglobal_count);
     for (unsigned i = 0; i < sched->workers_count; i++) {
-        RESTED(ring_size(&sched->workers[i].ring.ring) < 2);
+        RESTED(ring_size(&sched->workers[i].ring) < 2);
     }
 }
 

@@ -55,7 +55,7 @@ static int burst(void *arg) {
     return 0;
 }
 
-static void check_capacity(unsigned capacity, thrum_local local, thrum_overflow overflow) {
+static void check_capacity(unsigned capacity) {
     rig r;
     enum { FIBERS = 16 };
     source sources[FIBERS];
@@ -64,8 +64,6 @@ static void check_capacity(unsigned capacity, thrum_local local, thrum_overflow 
     CHECK(l.runs != NULL);
     rig_init(&r);
     r.config.local_capacity = capacity;
-    r.config.local_queue = local;
-    r.config.overflow = overflow;
     rig_start(&r);
     for (int i = 0; i < FIBERS; i++) {
         sources[i] = (source){&l, i};
@@ -81,20 +79,10 @@ static void check_capacity(unsigned capacity, thrum_local local, thrum_overflow 
 
 TEST(capacity_of_two) {
     /* Nearly every post spills from the smallest queue. */
-    check_capacity(2, THRUM_LOCAL_LOCKFREE, THRUM_OVERFLOW_HALF);
+    check_capacity(2);
 }
 
 TEST(capacity_of_four) {
     /* A queue of four wraps around all the time. */
-    check_capacity(4, THRUM_LOCAL_LOCKFREE, THRUM_OVERFLOW_HALF);
-}
-
-TEST(capacity_of_two_spilling_one) {
-    /* Only the task that does not fit leaves the queue. */
-    check_capacity(2, THRUM_LOCAL_LOCKFREE, THRUM_OVERFLOW_ONE);
-}
-
-TEST(capacity_of_four_behind_a_mutex) {
-    /* The local queue with a mutex spills, too. */
-    check_capacity(4, THRUM_LOCAL_MUTEX, THRUM_OVERFLOW_HALF);
+    check_capacity(4);
 }

@@ -1,5 +1,5 @@
 /*
- * policy_even.c: fibers that yield in turn are served evenly, on every variant of the queues.
+ * policy_even.c: fibers that yield in turn are served evenly, by each policy.
  */
 /* wrap: th_os_ticks */
 #include "support/support.h"
@@ -85,21 +85,17 @@ static int race_main(void *arg) {
     return 0;
 }
 
-static void run_race(const thrum_config *config, int fibers, int steps) {
+static void run_race(thrum_policy policy, unsigned workers, int fibers, int steps) {
     race *r = &the_race;
     rig g;
     rig_init(&g);
-    g.config.workers = config->workers;
-    g.config.policy = config->policy;
-    g.config.local_queue = config->local_queue;
-    g.config.steal = config->steal;
-    g.config.overflow = config->overflow;
-    g.config.grab = config->grab;
+    g.config.workers = workers;
+    g.config.policy = policy;
     memset(r, 0, sizeof(*r));
     r->fibers = fibers;
     r->steps = steps;
     r->at[0] = fibers;
-    r->alone = config->workers == 1;
+    r->alone = workers == 1;
     thrum_event_init(&r->gate, THRUM_EVENT_MANUAL, false);
     thrum_waitgroup_init(&r->waiting, (unsigned)fibers);
     thrum_waitgroup_init(&r->running, (unsigned)fibers);
@@ -112,38 +108,16 @@ static void run_race(const thrum_config *config, int fibers, int steps) {
     }
 }
 
-/* The variants: global, fifo, and the sharded policy's queues, stealing, overflow and grab. */
-#define VARIANTS 18
-
-static thrum_config variant(unsigned i, unsigned workers) {
-    thrum_config config;
-    thrum_config_init(&config);
-    config.workers = workers;
-    config.policy = i == 0 ? THRUM_GLOBAL : i == 1 ? THRUM_FIFO : THRUM_SHARDED;
-    const unsigned bits = i < 2 ? 0 : i - 2;
-    config.local_queue = bits & 1 ? THRUM_LOCAL_MUTEX : THRUM_LOCAL_LOCKFREE;
-    config.steal = bits & 2 ? THRUM_STEAL_ONE : THRUM_STEAL_HALF;
-    config.overflow = bits & 4 ? THRUM_OVERFLOW_ONE : THRUM_OVERFLOW_HALF;
-    config.grab = bits & 8 ? THRUM_GRAB_ONE : THRUM_GRAB_BATCH;
-    return config;
-}
-
-static const char *const policy_names[] = {"sharded", "fifo", "global"};
-
-static void show(const thrum_config *c, const char *what, int value) {
-    printf("%s, %s queue, steal %s, overflow %s, grab %s: %s %d\n", policy_names[c->policy],
-           c->local_queue == THRUM_LOCAL_MUTEX ? "mutex" : "lock-free",
-           c->steal == THRUM_STEAL_ONE ? "one" : "half",
-           c->overflow == THRUM_OVERFLOW_ONE ? "one" : "half",
-           c->grab == THRUM_GRAB_ONE ? "one" : "batch", what, value);
+static void show(thrum_policy policy, const char *what, int value) {
+    static const char *const names[] = {"sharded", "fifo", "global"};
+    printf("%s, %s %d\n", names[policy], what, value);
 }
 
 TEST(one_worker_serves_yielding_fibers_evenly) {
     /* No fiber gets two turns while another waits for its first: one is ahead by one, at most. */
-    for (unsigned i = 0; i < VARIANTS; i++) {
-        const thrum_config config = variant(i, 1);
-        run_race(&config, 200, SCALED(500));
-        show(&config, "one worker, 200 fibers: the furthest was ahead by", the_race.spread);
+    for (thrum_policy policy = THRUM_SHARDED; policy <= THRUM_GLOBAL; policy++) {
+        run_race(policy, 1, 200, SCALED(500));
+        show(policy, "one worker, 200 fibers: the furthest was ahead by", the_race.spread);
         CHECK(the_race.spread <= 1);
     }
 }
@@ -153,20 +127,18 @@ TEST(one_worker_serves_more_fibers_than_its_queue_holds) {
      * Beyond the queue of yields its older half goes to the inject queue, and comes back by 256: a
      * fiber that is caught in that loses a turn or two, no more.
      */
-    for (unsigned i = 0; i < VARIANTS; i++) {
-        const thrum_config config = variant(i, 1);
-        run_race(&config, FIBERS_MAX, SCALED(100));
-        show(&config, "one worker, 2000 fibers: the furthest was ahead by", the_race.spread);
+    for (thrum_policy policy = THRUM_SHARDED; policy <= THRUM_GLOBAL; policy++) {
+        run_race(policy, 1, FIBERS_MAX, SCALED(100));
+        show(policy, "one worker, 2000 fibers: the furthest was ahead by", the_race.spread);
         CHECK(the_race.spread <= 4);
     }
 }
 
 TEST(several_workers_bring_all_yielding_fibers_to_their_end) {
     /* How far the last is behind when the first ends depends on the machine, too: it is shown. */
-    for (unsigned i = 0; i < VARIANTS; i++) {
-        const thrum_config config = variant(i, 4);
-        run_race(&config, 200, SCALED(500));
-        show(&config, "four workers, 200 fibers of 500 steps: the last was behind by",
+    for (thrum_policy policy = THRUM_SHARDED; policy <= THRUM_GLOBAL; policy++) {
+        run_race(policy, 4, 200, SCALED(500));
+        show(policy, "four workers, 200 fibers of 500 steps: the last was behind by",
              the_race.behind);
     }
 }

@@ -10,10 +10,6 @@ static const char *const variables[] = {
     "THRUM_POLICY",
     "THRUM_STACK_SIZE",
     "THRUM_LOCAL_CAPACITY",
-    "THRUM_LOCAL_QUEUE",
-    "THRUM_STEAL",
-    "THRUM_OVERFLOW",
-    "THRUM_GRAB",
     "THRUM_LIFO_LIMIT",
     "THRUM_GLOBAL_INTERVAL",
     "THRUM_SEARCHERS_MAX",
@@ -68,10 +64,6 @@ static void check_same(const thrum_config *a, const thrum_config *b) {
     CHECK_EQ(a->policy, b->policy);
     CHECK_EQ(a->stack_size, b->stack_size);
     CHECK_EQ(a->local_capacity, b->local_capacity);
-    CHECK_EQ(a->local_queue, b->local_queue);
-    CHECK_EQ(a->steal, b->steal);
-    CHECK_EQ(a->overflow, b->overflow);
-    CHECK_EQ(a->grab, b->grab);
     CHECK_EQ(a->lifo_limit, b->lifo_limit);
     CHECK_EQ(a->global_interval, b->global_interval);
     CHECK_EQ(a->searchers_max, b->searchers_max);
@@ -108,10 +100,6 @@ TEST(defaults_are_those_of_the_header) {
     CHECK_EQ(c.policy, THRUM_SHARDED);
     CHECK_EQ(c.stack_size, 128u << 10);
     CHECK_EQ(c.local_capacity, 1024);
-    CHECK_EQ(c.local_queue, THRUM_LOCAL_LOCKFREE);
-    CHECK_EQ(c.steal, THRUM_STEAL_HALF);
-    CHECK_EQ(c.overflow, THRUM_OVERFLOW_HALF);
-    CHECK_EQ(c.grab, THRUM_GRAB_BATCH);
     CHECK_EQ(c.lifo_limit, 3);
     CHECK_EQ(c.global_interval, 61);
     CHECK_EQ(c.searchers_max, 0);
@@ -152,14 +140,6 @@ TEST(environment_overrides_each_field) {
     CHECK_EQ(with("THRUM_STACK_SIZE", "65536").stack_size, 65536);
     CHECK_EQ(with("THRUM_LOCAL_CAPACITY", "2").local_capacity, 2);
     CHECK_EQ(with("THRUM_LOCAL_CAPACITY", "32768").local_capacity, 32768);
-    CHECK_EQ(with("THRUM_LOCAL_QUEUE", "mutex").local_queue, THRUM_LOCAL_MUTEX);
-    CHECK_EQ(with("THRUM_LOCAL_QUEUE", "lockfree").local_queue, THRUM_LOCAL_LOCKFREE);
-    CHECK_EQ(with("THRUM_STEAL", "one").steal, THRUM_STEAL_ONE);
-    CHECK_EQ(with("THRUM_STEAL", "half").steal, THRUM_STEAL_HALF);
-    CHECK_EQ(with("THRUM_OVERFLOW", "one").overflow, THRUM_OVERFLOW_ONE);
-    CHECK_EQ(with("THRUM_OVERFLOW", "half").overflow, THRUM_OVERFLOW_HALF);
-    CHECK_EQ(with("THRUM_GRAB", "one").grab, THRUM_GRAB_ONE);
-    CHECK_EQ(with("THRUM_GRAB", "batch").grab, THRUM_GRAB_BATCH);
     CHECK_EQ(with("THRUM_LIFO_LIMIT", "0").lifo_limit, 0);
     CHECK_EQ(with("THRUM_GLOBAL_INTERVAL", "1").global_interval, 1);
     CHECK_EQ(with("THRUM_SEARCHERS_MAX", "5").searchers_max, 5);
@@ -241,10 +221,6 @@ static const struct {
     {"THRUM_LOCAL_CAPACITY", "100"},
     {"THRUM_LOCAL_CAPACITY", "65536"},
     {"THRUM_LOCAL_CAPACITY", "4294967298"},
-    {"THRUM_LOCAL_QUEUE", "lock"},
-    {"THRUM_STEAL", "all"},
-    {"THRUM_OVERFLOW", "2"},
-    {"THRUM_GRAB", "-"},
     {"THRUM_LIFO_LIMIT", "x"},
     {"THRUM_LIFO_LIMIT", "-3"},
     {"THRUM_GLOBAL_INTERVAL", "0"},
@@ -359,10 +335,6 @@ TEST(start_refuses_each_field_out_of_range) {
     CHECK_FIELD(local_capacity, 3, -EINVAL);
     CHECK_FIELD(local_capacity, 255, -EINVAL);
     CHECK_FIELD(local_capacity, 65536, -EINVAL);
-    CHECK_FIELD(local_queue, (thrum_local)17, -EINVAL);
-    CHECK_FIELD(steal, (thrum_steal)17, -EINVAL);
-    CHECK_FIELD(overflow, (thrum_overflow)17, -EINVAL);
-    CHECK_FIELD(grab, (thrum_grab)17, -EINVAL);
     CHECK_FIELD(global_interval, 0, -EINVAL);
     CHECK_FIELD(searchers_max, THRUM_WORKERS_MAX + 1, -EINVAL);
     CHECK_FIELD(fifo_block, 0, -EINVAL);
@@ -490,10 +462,6 @@ TEST(start_accepts_the_ends_of_each_range) {
     CHECK_ACCEPTED(stack_size, 64u << 20);
     CHECK_ACCEPTED(local_capacity, 2);
     CHECK_ACCEPTED(local_capacity, 32768);
-    CHECK_ACCEPTED(local_queue, THRUM_LOCAL_MUTEX);
-    CHECK_ACCEPTED(steal, THRUM_STEAL_ONE);
-    CHECK_ACCEPTED(overflow, THRUM_OVERFLOW_ONE);
-    CHECK_ACCEPTED(grab, THRUM_GRAB_ONE);
     CHECK_ACCEPTED(lifo_limit, 0);
     CHECK_ACCEPTED(lifo_limit, UINT32_MAX);
     CHECK_ACCEPTED(global_interval, 1);

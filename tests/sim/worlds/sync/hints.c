@@ -1,7 +1,7 @@
 /*
- * hints.c: where tasks are queued and found on a sharded scheduler, with each variant of its
- * config: forks that overflow rings of two, hints, batches, what thieves, rescuers and takers move.
- * Bare schedulers: each task runs exactly once, and knows what its poster wrote.
+ * hints.c: where tasks are queued and found on a sharded scheduler, with any config:
+ * forks that overflow rings of two, hints, batches, what thieves, rescuers and takers move. Bare
+ * schedulers: each task runs exactly once, and knows what its poster wrote.
  */
 #include "base/atomic.h"
 #include "core/state/worker.h"
@@ -12,13 +12,9 @@
 static thrum_sched *sched;
 static int told[WHOLE_TASKS]; /* plain: from the poster to the run */
 
-/* A config whose variants are decisions of the run. */
+/* A config whose values are decisions of the run. */
 static thrum_config any_config(unsigned workers) {
     thrum_config config = whole_config(workers);
-    config.steal = sim_pick(2) ? THRUM_STEAL_ONE : THRUM_STEAL_HALF;
-    config.overflow = sim_pick(2) ? THRUM_OVERFLOW_ONE : THRUM_OVERFLOW_HALF;
-    config.grab = sim_pick(2) ? THRUM_GRAB_ONE : THRUM_GRAB_BATCH;
-    config.local_queue = sim_pick(2) ? THRUM_LOCAL_MUTEX : THRUM_LOCAL_LOCKFREE;
     config.local_capacity = sim_pick(2) ? 4 : 2;
     config.lifo_limit = sim_pick(3);
     config.global_interval = sim_pick(2) ? 3 : 1;

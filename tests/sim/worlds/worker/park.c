@@ -176,15 +176,6 @@ SIM_WORLD(park_backlog, .asleep = whole_asleep_shared) {
     end(3);
 }
 
-/* The same where the local queue has a lock. */
-SIM_WORLD(park_backlog_mutex, .asleep = whole_asleep_shared) {
-    thrum_config config = whole_config(2);
-    config.local_queue = THRUM_LOCAL_MUTEX;
-    sched = whole_start_bare(&config);
-    whole_post(sched, 0, spread, NULL);
-    end(3);
-}
-
 /* Overflows a ring of two: four go to the inject queue and the own one, and it holds the thread. */
 static void overflow(thrum_task *self, void *arg) {
     whole_count(self, NULL);

@@ -1,0 +1,19 @@
+/*
+ * study.h: which variant of the sharded policy a program of the study's build is (README.md).
+ */
+#ifndef TH_STUDY_H
+#define TH_STUDY_H
+
+#include <stdbool.h>
+
+typedef struct th_study {
+    bool mutex;        /* "mutex": each use of a local queue takes a lock */
+    bool steal_one;    /* "steal-one": a thief takes one task, not up to half of the queue */
+    bool overflow_one; /* "overflow-one": only the task that does not fit leaves a full queue */
+    bool grab_one;     /* "grab-one": a worker takes one task from the inject queue at a time */
+} th_study;
+
+/* Constant once main has begun. */
+extern th_study th_study_variant;
+
+#endif

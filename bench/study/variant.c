@@ -1,0 +1,67 @@
+/*
+ * variant.c: the variant that THRUM_STUDY names is the one that runs, by the scheduler's counters.
+ */
+#include "study.h"
+
+#include "support/support.h"
+
+#define TASKS 1000
+
+static void count_run(thrum_task *self, void *arg) {
+    atomic_int *ran = arg;
+    (void)self;
+    atomic_fetch_add(ran, 1);
+}
+
+static thrum_task tasks[TASKS];
+static atomic_int ran;
+
+static void post_all(thrum_sched *sched) {
+    for (int i = 0; i < TASKS; i++) {
+        thrum_task_init(&tasks[i], count_run, &ran);
+        CHECK_EQ(thrum_task_post(sched, &tasks[i]), 0);
+    }
+}
+
+static int post_inside(void *arg) {
+    post_all(arg);
+    return 0;
+}
+
+static thrum_metrics metrics_at_end(unsigned workers, bool inside) {
+    rig r;
+    rig_init(&r);
+    r.config.workers = workers;
+    r.config.workers_spare = 0;
+    r.config.local_capacity = 64;
+    rig_start(&r);
+    if (inside) {
+        CHECK_EQ(rig_run(&r, post_inside, r.sched), 0);
+    } else {
+        post_all(r.sched);
+    }
+    SPIN_UNTIL(atomic_load(&ran) == TASKS);
+    thrum_metrics m = THRUM_METRICS_INIT;
+    CHECK_EQ(thrum_metrics_read(r.sched, THRUM_ALL_WORKERS, &m), 0);
+    rig_stop(&r);
+    return m;
+}
+
+TEST(a_full_queue_spills_as_much_as_the_variant_says) {
+    /* Each time one task leaves a full queue, or half of the queue with it. */
+    thrum_metrics m = metrics_at_end(1, true);
+    CHECK(m.offloads > 0);
+    CHECK_EQ(m.offloaded, m.offloads * (th_study_variant.overflow_one ? 1 : 33));
+}
+
+TEST(a_thief_takes_as_much_as_the_variant_says) {
+    /* One task at a time. Without the variant it may be more, if a thief comes in time. */
+    thrum_metrics m = metrics_at_end(2, true);
+    CHECK(th_study_variant.steal_one ? m.stolen == m.steals_done : m.stolen >= m.steals_done);
+}
+
+TEST(a_worker_grabs_as_much_as_the_variant_says) {
+    /* Only the first of a batch is counted as run from the inject queue. */
+    thrum_metrics m = metrics_at_end(1, false);
+    CHECK(th_study_variant.grab_one ? m.runs_inject == TASKS : m.runs_inject <= TASKS);
+}
