@@ -61,14 +61,4 @@ int64_t th_operation_on(thrum_io io, const th_os_file_request *request, thrum_ti
 /* Whether a deadline has passed. */
 bool th_operation_is_late(thrum_time deadline);
 
-/* Figures for tests. */
-typedef struct th_file_figures {
-    uint64_t calls;
-    uint32_t waiting;
-    uint32_t threads;
-    uint32_t queued;
-    uint32_t begun; /* and not ended */
-} th_file_figures;
-void th_file_read_figures(th_file_figures *out);
-
 #endif

@@ -19,6 +19,7 @@ static void end(th_job *job) {
 }
 
 th_jobs th_file_jobs = {.name = "thrum-file",
+                        .on = TH_ON_FILE,
                         .run = run,
                         .end = end,
                         .threads_max = THREADS_MAX,
@@ -27,19 +28,13 @@ th_jobs th_file_jobs = {.name = "thrum-file",
                         .linger = LINGER};
 #define jobs th_file_jobs
 
-static void init(th_waiter *me, const th_operation *operation) {
-    th_waiter_init(me, TH_ON_FILE, (void *)(uintptr_t)operation->told);
-    me->timed = true;
-}
-
 void th_file_pool_join(th_operation *operation, th_waiter *me,
                        void (*begin)(th_jobs *jobs, th_job *job)) {
     th_jobs_begin(&jobs);
-    init(me, operation);
     th_lock_acquire(&jobs.lock);
     operation->asked = true;
     begin(&jobs, &operation->job);
-    th_jobs_join(&jobs, &operation->job, me);
+    th_jobs_join(&jobs, &operation->job, me, operation->told);
     th_lock_release(&jobs.lock);
 }
 
@@ -62,7 +57,6 @@ int th_file_pool_ask(th_operation *operation, thrum_time deadline) {
     th_waiter me;
     th_jobs_call call = {0};
     th_jobs_begin(&jobs);
-    init(&me, operation);
     th_lock_acquire(&jobs.lock);
     operation->asked = true;
     if (job->state == TH_JOB_DONE && operation->made) { /* since it was asked before */
@@ -72,7 +66,7 @@ int th_file_pool_ask(th_operation *operation, thrum_time deadline) {
     if (job->state == TH_JOB_NEW || job->state == TH_JOB_DONE) {
         call = th_jobs_put(&jobs, job);
     }
-    th_jobs_join(&jobs, job, &me);
+    th_jobs_join(&jobs, job, &me, operation->told);
     th_lock_release(&jobs.lock);
     th_jobs_called(&jobs, call);
     return th_file_pool_wait(operation, &me, deadline);
@@ -80,13 +74,4 @@ int th_file_pool_ask(th_operation *operation, thrum_time deadline) {
 
 void th_file_pool_drop(th_operation *operation) {
     th_jobs_drop(&jobs, &operation->job);
-}
-
-void th_file_read_figures(th_file_figures *out) {
-    th_lock_acquire(&jobs.lock);
-    *out = (th_file_figures){jobs.calls, jobs.waiting, jobs.threads, jobs.xlength, 0};
-    for (const th_job *job = jobs.begun.first; job; job = job->next) {
-        out->begun++;
-    }
-    th_lock_release(&jobs.lock);
 }

@@ -24,6 +24,7 @@ static void read_hosts(th_job *job);
 static void free_lookup(th_job *job);
 
 th_jobs th_resolver_jobs = {.name = "thrum-resolve",
+                            .on = TH_ON_NAME,
                             .run = ask,
                             .end = free_lookup,
                             .threads_max = TH_ASKERS_MAX,
@@ -31,8 +32,11 @@ th_jobs th_resolver_jobs = {.name = "thrum-resolve",
                             .patience = PATIENCE};
 #define resolver th_resolver_jobs
 /* Lookups in the file of hosts alone. */
-static th_jobs hosts = {
-    .name = "thrum-hosts", .run = read_hosts, .end = free_lookup, .threads_max = 1};
+static th_jobs hosts = {.name = "thrum-hosts",
+                        .on = TH_ON_NAME,
+                        .run = read_hosts,
+                        .end = free_lookup,
+                        .threads_max = 1};
 
 /* ---- an asker ---- */
 
@@ -113,7 +117,7 @@ static int join_lookup(lookup **out, th_jobs *jobs, const name *wanted, th_waite
         call = th_jobs_put(jobs, job);
     }
     if (job) {
-        th_jobs_join(jobs, job, me);
+        th_jobs_join(jobs, job, me, wanted->host);
     }
     th_lock_release(&jobs->lock);
     th_jobs_called(jobs, call);
@@ -128,8 +132,6 @@ static int look_up(th_jobs *jobs, const name *wanted, th_os_address out[], unsig
     th_waiter me;
     lookup *l;
     th_jobs_begin(jobs);
-    th_waiter_init(&me, TH_ON_NAME, (void *)(uintptr_t)wanted->host); /* for reports */
-    me.timed = true;
     int n = join_lookup(&l, jobs, wanted, &me);
     if (n <= 0) {
         return n;
@@ -158,10 +160,4 @@ int th_resolve(const char *host, th_os_family family, th_os_address out[], unsig
         }
     }
     return n;
-}
-
-void th_resolver_read(th_resolver_figures *out) {
-    th_lock_acquire(&resolver.lock);
-    *out = (th_resolver_figures){resolver.calls, resolver.waiting, resolver.threads};
-    th_lock_release(&resolver.lock);
 }

@@ -33,13 +33,6 @@
 int th_resolve(const char *host, th_os_family family, th_os_address out[], unsigned max,
                thrum_time deadline);
 
-/* Figures for tests: calls of the system that were begun, callers that wait, and threads. */
-typedef struct th_resolver_figures {
-    uint64_t begun;
-    uint32_t waiting;
-    uint32_t askers;
-} th_resolver_figures;
-void th_resolver_read(th_resolver_figures *out);
 extern th_jobs th_resolver_jobs;
 
 #endif

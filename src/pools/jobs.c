@@ -32,6 +32,11 @@ static void set_length(th_jobs *jobs, uint32_t n) {
     th_store_relaxed(&jobs->xlength, n);
 }
 
+static void set_threads(th_jobs *jobs, uint32_t n) {
+    /* relaxed: without the lock it is read by a sleeper that then joins (th_jobs_stop) */
+    th_store_relaxed(&jobs->xthreads, n);
+}
+
 /* ---- after a fork ---- */
 
 static th_lock known_lock;
@@ -48,12 +53,11 @@ static void in_child(void) {
         jobs->queued = (th_job_list){NULL, NULL};
         jobs->begun = (th_job_list){NULL, NULL};
         jobs->sleepers = NULL;
-        jobs->threads = 0;
+        set_threads(jobs, 0);
         set_length(jobs, 0);
         jobs->spin.taken = false;
         jobs->looking = 0;
         jobs->starting = 0;
-        jobs->waiting = 0;
     }
 }
 
@@ -104,12 +108,20 @@ static uint32_t *call_sleeper(th_jobs *jobs) {
     return &sleeper->xcalled;
 }
 
+/* How many threads there may be in all. */
+static uint32_t limit_of(const th_jobs *jobs) {
+    return jobs->threads_max + jobs->hanging_max;
+}
+
 /* Whether there may be one more thread. Those in a call that all have given up do not count. */
 static bool may_start(const th_jobs *jobs, uint32_t max) {
-    for (const th_job *job = jobs->begun.first; job && jobs->threads >= max; job = job->next) {
+    if (jobs->xthreads >= limit_of(jobs)) {
+        return false;
+    }
+    for (const th_job *job = jobs->begun.first; job && jobs->xthreads >= max; job = job->next) {
         max += job->by_thread && th_jobs_is_forgotten(job);
     }
-    return jobs->threads < max && jobs->threads < jobs->threads_max + jobs->hanging_max;
+    return jobs->xthreads < max;
 }
 
 /* Has a thread look, if one more is needed and there may be fewer than `max`. */
@@ -120,10 +132,10 @@ static th_jobs_call call_thread(th_jobs *jobs, uint32_t max) {
         call.start = !call.xwake && max && may_start(jobs, max);
     }
     if (call.start) {
-        jobs->threads++;
+        set_threads(jobs, jobs->xthreads + 1);
         jobs->looking++;
         jobs->starting++;
-        jobs->last_begun = thrum_now();
+        jobs->last_start = thrum_now();
     }
     return call;
 }
@@ -132,12 +144,16 @@ th_jobs_call th_jobs_put(th_jobs *jobs, th_job *job) {
     job->references++;
     job->state = TH_JOB_QUEUED;
     job->code = 0;
-    job->since = thrum_now();
     push(&jobs->queued, job);
     set_length(jobs, jobs->xlength + 1);
     const th_jobs_call call = call_thread(jobs, jobs->threads_max);
+    /* If no more threads are allowed, a look would change nothing. */
+    const bool crowded =
+        jobs->starting || (jobs->xlength > jobs->looking && jobs->xthreads < limit_of(jobs));
+    job->seen = jobs->taken;
+    job->since = crowded ? thrum_now() : THRUM_FOREVER;
     /* relaxed: a hint; what follows from it is decided with the lock */
-    th_store_relaxed(&job->xcrowded, jobs->starting || jobs->xlength > jobs->looking);
+    th_store_relaxed(&job->xcrowded, crowded);
     return call;
 }
 
@@ -176,8 +192,10 @@ th_job *th_jobs_find(th_jobs *jobs, bool (*is)(const th_job *job, const void *ct
     return NULL;
 }
 
-void th_jobs_join(th_jobs *jobs, th_job *job, th_waiter *me) {
-    jobs->waiting++;
+void th_jobs_join(th_jobs *jobs, th_job *job, th_waiter *me, const void *object) {
+    /* relaxed: written with the lock */
+    const bool timed = !jobs->leave || th_load_relaxed(&job->xcrowded);
+    th_waiter_init_for(me, jobs->on, (void *)(uintptr_t)object, timed, jobs->leave);
     th_waitlist_push(waiters_of(job), me);
 }
 
@@ -204,7 +222,7 @@ static void run_job(th_jobs *jobs, th_job *job) {
     job->state = TH_JOB_BEGUN;
     job->by_thread = true;
     jobs->calls++;
-    jobs->last_taken = jobs->last_begun = thrum_now();
+    jobs->taken++;
     th_lock_release(&jobs->lock);
     jobs->run(job);
     th_lock_acquire(&jobs->lock);
@@ -218,7 +236,7 @@ static void run_job(th_jobs *jobs, th_job *job) {
  * thread, since each has the processors of whoever started it.
  */
 static bool look_on(th_jobs *jobs, bool never) {
-    if (!th_idle_spin_begin(&jobs->spin, never)) {
+    if (!th_idle_spin_begin(&jobs->spin, never || jobs->stopping)) {
         return false;
     }
     th_lock_release(&jobs->lock);
@@ -232,7 +250,7 @@ static bool look_on(th_jobs *jobs, bool never) {
 /* With the lock, which it gives up meanwhile. False: nothing came. */
 static bool lie_down(th_jobs *jobs) {
     jobs->looking--;
-    if (!jobs->linger) {
+    if (!jobs->linger || jobs->stopping) {
         return false;
     }
     th_job_sleeper me = {.next = jobs->sleepers};
@@ -256,8 +274,7 @@ static bool lie_down(th_jobs *jobs) {
     return false;
 }
 
-static void thread_main(void *arg) {
-    th_jobs *jobs = arg;
+void th_jobs_serve(th_jobs *jobs) {
     const bool never = !jobs->linger || th_idle_spin_is_alone();
     th_lock_acquire(&jobs->lock);
     do {
@@ -265,14 +282,33 @@ static void thread_main(void *arg) {
             run_job(jobs, jobs->queued.first);
         }
     } while (look_on(jobs, never) || lie_down(jobs));
-    jobs->threads--;
+    set_threads(jobs, jobs->xthreads - 1);
+}
+
+static void thread_main(void *arg) {
+    th_jobs *jobs = arg;
+    th_jobs_serve(jobs);
     th_lock_release(&jobs->lock);
+}
+
+/* A thread of the process's, for the scheduler that the caller is on. */
+static int start_detached(th_jobs *jobs) {
+    th_os_thread thread;
+    /* All of the scheduler's CPUs, and not only those of the calling worker. */
+    const thrum_sched *sched = thrum_sched_current();
+    const th_os_cpuset *cpus = sched ? th_sched_cpus(sched) : NULL;
+    const int code = th_os_thread_start_on(&thread, jobs->name, thread_main, jobs, cpus);
+    if (!code) {
+        th_os_thread_detach(thread);
+    }
+    return code;
 }
 
 /* With the lock: whether no thread will take the job, or none has taken any for long. */
 static bool is_refused(const th_jobs *jobs, const th_job *job) {
-    const thrum_time before = thrum_now() - TH_REFUSED_PATIENCE;
-    return !jobs->threads || (jobs->last_taken <= before && job->since <= before);
+    const thrum_time patience =
+        jobs->patience > TH_REFUSED_PATIENCE ? jobs->patience : TH_REFUSED_PATIENCE;
+    return !jobs->xthreads || (job->seen == jobs->taken && job->since <= thrum_now() - patience);
 }
 
 /*
@@ -280,30 +316,22 @@ static bool is_refused(const th_jobs *jobs, const th_job *job) {
  * because of it is called, and jobs that are refused fail.
  */
 static void start_thread(th_jobs *jobs) {
-    th_os_thread thread;
-    /* All of the scheduler's CPUs, and not only those of the calling worker. */
-    const thrum_sched *sched = thrum_sched_current();
-    const th_os_cpuset *cpus = sched ? th_sched_cpus(sched) : NULL;
-    const int code = th_os_thread_start_on(&thread, jobs->name, thread_main, jobs, cpus);
+    const int code = jobs->start ? jobs->start(jobs) : start_detached(jobs);
+    th_jobs_call call = {0};
     th_lock_acquire(&jobs->lock);
     jobs->starting--;
-    if (!code) {
-        th_lock_release(&jobs->lock);
-        th_os_thread_detach(thread);
-        return;
-    }
-    jobs->threads--;
-    jobs->looking--;
-    const th_jobs_call call = call_thread(jobs, 0);
-    th_job *job;
-    while (jobs->xlength > jobs->looking && is_refused(jobs, job = jobs->queued.first)) {
-        withdraw(jobs, job);
-        end_job(jobs, job, code);
+    if (code) {
+        set_threads(jobs, jobs->xthreads - 1);
+        jobs->looking--;
+        call = call_thread(jobs, 0);
+        th_job *job;
+        while (jobs->xlength > jobs->looking && is_refused(jobs, job = jobs->queued.first)) {
+            withdraw(jobs, job);
+            end_job(jobs, job, code);
+        }
     }
     th_lock_release(&jobs->lock);
-    if (call.xwake) {
-        th_os_futex_wake(call.xwake, 1);
-    }
+    th_jobs_called(jobs, call);
 }
 
 void th_jobs_called(th_jobs *jobs, th_jobs_call call) {
@@ -327,36 +355,58 @@ static thrum_time wait_until(const th_jobs *jobs, const th_job *job, thrum_time 
 
 /* With the lock: the job has been queued for a while. */
 static th_jobs_call help_hanging(th_jobs *jobs, th_job *job) {
-    const bool hang = thrum_now() - jobs->last_begun >= jobs->patience;
     if (job->state != TH_JOB_QUEUED) {
         th_store_relaxed(&job->xcrowded, false); /* relaxed: a hint */
         return (th_jobs_call){0};
     }
-    return hang ? call_thread(jobs, jobs->threads_max + jobs->hanging_max) : (th_jobs_call){0};
+    const thrum_time now = thrum_now();
+    if (job->seen != jobs->taken) {
+        job->seen = jobs->taken;
+        job->since = now;
+    }
+    const thrum_time last = job->since > jobs->last_start ? job->since : jobs->last_start;
+    return now - last >= jobs->patience ? call_thread(jobs, limit_of(jobs)) : (th_jobs_call){0};
+}
+
+/* With the lock: takes a queued job off the list, and its reference. */
+static void take_back(th_jobs *jobs, th_job *job) {
+    withdraw(jobs, job);
+    job->state = TH_JOB_NEW;
+    job->references--;
+}
+
+bool th_jobs_withdraw(th_jobs *jobs, th_job *job, th_waiter *me) {
+    th_lock_acquire(&jobs->lock);
+    const bool queued = job->state == TH_JOB_QUEUED;
+    if (queued) {
+        take_back(jobs, job);
+        (void)th_waitlist_leave(waiters_of(job), me);
+    }
+    th_lock_release(&jobs->lock);
+    return queued;
 }
 
 int th_jobs_wait(th_jobs *jobs, th_job *job, th_waiter *me, thrum_time deadline) {
     for (;;) {
         const thrum_time until = wait_until(jobs, job, deadline);
         const uint32_t outcome = th_waiter_wait_until(me, until);
+        if (outcome == TH_WAIT_WOKEN) {
+            return 0; /* only the end of the job wakes */
+        }
         th_lock_acquire(&jobs->lock);
         (void)th_waitlist_leave(waiters_of(job), me);
         const bool done = job->state == TH_JOB_DONE;
-        if (done || outcome != TH_WAIT_TIMEDOUT || until == deadline) {
-            jobs->waiting--;
+        const bool stays = jobs->leave && job->state == TH_JOB_BEGUN;
+        if (done || (!stays && (outcome != TH_WAIT_TIMEDOUT || until == deadline))) {
             /* The references of this caller and of the list: nobody else waits for it. */
             if (job->state == TH_JOB_QUEUED && job->references == 2) {
-                withdraw(jobs, job);
-                job->state = TH_JOB_NEW;
-                job->references--;
+                take_back(jobs, job);
             }
             th_lock_release(&jobs->lock);
             return done ? 0 : th_waiter_result(outcome);
         }
         const th_jobs_call call = help_hanging(jobs, job);
-        th_waiter_init(me, (th_on)me->on, me->object);
-        me->timed = true;
-        th_waitlist_push(waiters_of(job), me);
+        th_jobs_join(jobs, job, me, me->object);
         th_lock_release(&jobs->lock);
         th_jobs_called(jobs, call);
     }
@@ -374,4 +424,37 @@ void th_jobs_drop(th_jobs *jobs, th_job *job) {
     if (last) {
         jobs->end(job);
     }
+}
+
+/* ---- the end, and the figures ---- */
+
+void th_jobs_stop(th_jobs *jobs) {
+    uint32_t *xwake;
+    uint32_t threads;
+    th_lock_acquire(&jobs->lock);
+    jobs->stopping = true;
+    while ((xwake = call_sleeper(jobs))) {
+        th_os_futex_wake(xwake, 1);
+    }
+    th_lock_release(&jobs->lock);
+    /* relaxed: the joins order what the threads did */
+    while ((threads = th_load_relaxed(&jobs->xthreads)) != 0) {
+        (void)th_os_futex_wait(&jobs->xthreads, threads, TH_FOREVER);
+    }
+}
+
+void th_jobs_read(th_jobs *jobs, th_jobs_figures *out) {
+    th_lock_acquire(&jobs->lock);
+    *out =
+        (th_jobs_figures){.calls = jobs->calls, .threads = jobs->xthreads, .queued = jobs->xlength};
+    th_job *const first[2] = {jobs->begun.first, jobs->queued.first};
+    for (unsigned i = 0; i < 2; i++) {
+        for (const th_job *job = first[i]; job; job = job->next) {
+            out->begun += i == 0;
+            for (const th_waiter *w = job->first; w; w = w->next) {
+                out->waiting++;
+            }
+        }
+    }
+    th_lock_release(&jobs->lock);
 }

@@ -1,11 +1,11 @@
 /*
- * jobs.h: calls that block a thread for as long as they like, and that nobody has to wait for to
- * their end: on threads that no stop and nothing else ever joins.
+ * jobs.h: calls that block a thread for as long as they like, and the threads that make them.
  *
- *   job      one such call, on the heap, counted: by its callers and, from its being queued to its
- *            end, by the list that it stands on. A caller whose time is out leaves it alone, so it
- *            must have all that the call touches
- *   jobs     the jobs of one kind in the process, and the threads that make their calls
+ *   job      one such call, counted: by its callers and, from its being queued to its end, by the
+ *            list that it stands on. A caller may leave it alone, so it must have all that the call
+ *            touches; but jobs with a `leave` belong to a caller that stays until they end
+ *   jobs     the jobs of one kind, and the threads that make their calls: those of the process,
+ *            which no stop and nothing else ever joins, or of a scheduler (blocking.c)
  *
  * A job is in one of these states:
  *
@@ -18,7 +18,8 @@
  * for a while. A thread in a call that all callers have given up does not count. If all others
  * hang, jobs would wait for ever: so a caller whose job is still queued when no thread has begun
  * any for `patience` starts one more. A second limit holds for all threads. If the system refuses a
- * thread, jobs that have waited for TH_REFUSED_PATIENCE while none was begun fail.
+ * thread, jobs that have waited for TH_REFUSED_PATIENCE (or `patience`, if that is longer) while
+ * none was begun fail.
  */
 #ifndef TH_JOBS_H
 #define TH_JOBS_H
@@ -42,9 +43,10 @@ typedef struct th_job {
     uint32_t references;
     th_job_state state;
     int code;         /* 0, or why its call was never made */
-    thrum_time since; /* when it was queued */
     bool xcrowded;    /* when it was queued, a free thread was not certain; read without the lock */
     bool by_thread;   /* once it is begun: one of the jobs' threads is in its call */
+    thrum_time since; /* if it is crowded: how long it has been seen queued while `taken` stood */
+    uint64_t seen;    /* at this number */
 } th_job;
 
 typedef struct th_job_list {
@@ -54,10 +56,16 @@ typedef struct th_job_list {
 
 typedef struct th_job_sleeper th_job_sleeper;
 
-typedef struct th_jobs {
-    const char *name;         /* of its threads; constant, as are the next six */
+typedef struct th_jobs th_jobs;
+struct th_jobs {
+    const char *name;         /* of its threads; constant, as are the next nine */
+    th_on on;                 /* its callers wait for this */
     void (*run)(th_job *job); /* makes the call; on one of the threads */
     void (*end)(th_job *job); /* frees a job; without the lock, on any thread */
+    /* NULL, or starts a thread that calls th_jobs_serve, and that somebody joins. */
+    int (*start)(th_jobs *jobs);
+    /* NULL, or has th_jobs_withdraw take a caller's job back: the caller waits to its end. */
+    bool (*leave)(void *object, th_waiter *waiter);
     uint32_t threads_max;
     uint32_t hanging_max; /* so many more, if the others hang */
     thrum_time patience;  /* until the others are held to hang */
@@ -70,16 +78,16 @@ typedef struct th_jobs {
     th_job_list queued;
     th_job_list begun;
     th_job_sleeper *sleepers; /* threads with nothing to do; the last one to lie down is first */
-    uint32_t threads;
-    uint32_t xlength; /* of the list of queued ones; read without the lock, too */
-    uint32_t looking; /* threads that will look at it before they lie down or end */
-    uint32_t waiting; /* callers */
+    bool stopping;
+    uint32_t xthreads; /* th_jobs_stop sleeps on it */
+    uint32_t xlength;  /* of the list of queued ones; read without the lock, too */
+    uint32_t looking;  /* threads that will look at it before they lie down or end */
     th_idle_spin spin;
     uint64_t calls;        /* that were begun */
+    uint64_t taken;        /* of these, by threads */
     uint32_t starting;     /* threads that are about to be started, or refused */
-    thrum_time last_taken; /* when a thread began the last one */
-    thrum_time last_begun; /* the same, or when a thread was to be started */
-} th_jobs;
+    thrum_time last_start; /* when one was */
+};
 
 /* A new job; its reference is that of its first caller. */
 static inline void th_job_init(th_job *job) {
@@ -118,8 +126,8 @@ bool th_jobs_are_crowded(const th_jobs *jobs);
 th_job *th_jobs_find(th_jobs *jobs, bool (*is)(const th_job *job, const void *ctx),
                      const void *ctx);
 
-/* With the lock: the waiter, `timed`, of a caller with a reference waits for a job on a list. */
-void th_jobs_join(th_jobs *jobs, th_job *job, th_waiter *me);
+/* With the lock: makes the waiter of a caller with a reference, which waits for a job on a list. */
+void th_jobs_join(th_jobs *jobs, th_job *job, th_waiter *me, const void *object);
 
 /*
  * Without the lock: waits. 0: it is done; or the code that has ended the wait, after which the job
@@ -129,5 +137,23 @@ int th_jobs_wait(th_jobs *jobs, th_job *job, th_waiter *me, thrum_time deadline)
 
 /* Gives a reference up. */
 void th_jobs_drop(th_jobs *jobs, th_job *job);
+
+/* For `leave`. True: the job had not begun, and is taken back. */
+bool th_jobs_withdraw(th_jobs *jobs, th_job *job, th_waiter *me);
+
+/* A thread's life. Takes the lock, and returns with it once the thread counts no longer. */
+void th_jobs_serve(th_jobs *jobs);
+
+/* When there are no callers any more, and will be none: returns once all threads have served. */
+void th_jobs_stop(th_jobs *jobs);
+
+typedef struct th_jobs_figures {
+    uint64_t calls;
+    uint32_t waiting; /* callers */
+    uint32_t threads;
+    uint32_t queued;
+    uint32_t begun; /* and not ended */
+} th_jobs_figures;
+void th_jobs_read(th_jobs *jobs, th_jobs_figures *out);
 
 #endif

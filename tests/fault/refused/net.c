@@ -252,11 +252,11 @@ static int names_body(void *arg) {
     (void)arg;
     th_os_fail(TH_OS_FAULT_RESOLVE, 0, 1);
     CHECK_EQ(thrum_resolve("localhost", 80, 0, found, 4, THRUM_FOREVER), -EAGAIN);
-    th_resolver_figures figures;
+    th_jobs_figures figures;
     do {
-        th_resolver_read(&figures); /* the next one needs a thread of its own */
+        th_jobs_read(&th_resolver_jobs, &figures); /* the next one needs a thread of its own */
         thrum_yield();
-    } while (figures.askers);
+    } while (figures.threads);
     th_os_fail_thread(0, 1);
     CHECK_EQ(thrum_resolve("localhost", 80, 0, found, 4, THRUM_FOREVER), -EAGAIN);
     CHECK(thrum_resolve("localhost", 80, 0, found, 4, THRUM_FOREVER) > 0);

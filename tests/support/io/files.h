@@ -18,7 +18,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "file/operation.h"
+#include "file/pool.h"
 #include "platform/faults.h"
 #include "thrum/file.h"
 
@@ -45,9 +45,9 @@ static inline void out_of_dir(const char *path) {
     CHECK_EQ(rmdir(path), 0); /* nothing was left in it */
 }
 
-CHECK_UNUSED static th_file_figures figures(void) {
-    th_file_figures f;
-    th_file_read_figures(&f);
+CHECK_UNUSED static th_jobs_figures figures(void) {
+    th_jobs_figures f;
+    th_jobs_read(&th_file_jobs, &f);
     return f;
 }
 

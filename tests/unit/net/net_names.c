@@ -142,15 +142,15 @@ TEST(numbers_are_not_looked_up) {
 /* ---- many ---- */
 
 static uint32_t waiting(void) {
-    th_resolver_figures figures;
-    th_resolver_read(&figures);
+    th_jobs_figures figures;
+    th_jobs_read(&th_resolver_jobs, &figures);
     return figures.waiting;
 }
 
 static uint32_t askers(void) {
-    th_resolver_figures figures;
-    th_resolver_read(&figures);
-    return figures.askers;
+    th_jobs_figures figures;
+    th_jobs_read(&th_resolver_jobs, &figures);
+    return figures.threads;
 }
 
 static int ask_both(void *arg) {

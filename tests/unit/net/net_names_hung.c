@@ -61,12 +61,12 @@ static void begin(rig *r, const char *hosts) {
 }
 
 static void end(rig *r) {
-    th_resolver_figures figures;
+    th_jobs_figures figures;
     rig_stop(r);
     atomic_store(&over, true);
     do
-        th_resolver_read(&figures);
-    while (figures.askers > 0);
+        th_jobs_read(&th_resolver_jobs, &figures);
+    while (figures.threads > 0);
     CHECK_EQ(atomic_load(&inside), 0);
     CHECK_EQ(unlink(hosts_path), 0);
 }
@@ -110,8 +110,8 @@ static void no_patience_ends(void) {
 }
 
 static uint32_t waiting(void) {
-    th_resolver_figures figures;
-    th_resolver_read(&figures);
+    th_jobs_figures figures;
+    th_jobs_read(&th_resolver_jobs, &figures);
     return figures.waiting;
 }
 

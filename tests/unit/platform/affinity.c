@@ -79,17 +79,18 @@ static void end_nothing(th_job *job) {
 }
 
 static int call_a_job(void *arg) {
-    static th_jobs jobs = {
-        .name = "jobs", .run = look_in_a_job, .end = end_nothing, .threads_max = 1};
+    static th_jobs jobs = {.name = "jobs",
+                           .on = TH_ON_FILE,
+                           .run = look_in_a_job,
+                           .end = end_nothing,
+                           .threads_max = 1};
     static looker l;
     th_waiter me;
     th_job_init(&l.job);
-    th_waiter_init(&me, TH_ON_FILE, &l);
-    me.timed = true;
     th_jobs_begin(&jobs);
     th_lock_acquire(&jobs.lock);
     const th_jobs_call call = th_jobs_put(&jobs, &l.job);
-    th_jobs_join(&jobs, &l.job, &me);
+    th_jobs_join(&jobs, &l.job, &me, &l);
     th_lock_release(&jobs.lock);
     th_jobs_called(&jobs, call);
     CHECK_EQ(th_jobs_wait(&jobs, &l.job, &me, THRUM_FOREVER), 0);

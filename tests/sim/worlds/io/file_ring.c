@@ -8,6 +8,7 @@
 
 #include "base/atomic.h"
 #include "crew.h"
+#include "file/pool.h"
 #include "file/ring.h"
 #include "io/record.h"
 #include "platform/sim/outside.h"
@@ -84,10 +85,10 @@ static void play(unsigned workers, thrum_fn first, thrum_fn second) {
     if (first != closes && second != closes) {
         sim_check(thrum_io_close(io) == 0);
     }
-    th_file_figures figures;
+    th_jobs_figures figures;
     do { /* threads that empty rings, and end jobs, are nobody's; they linger for five seconds */
         sim_check(thrum_sleep(THRUM_S(6)) == 0);
-        th_file_read_figures(&figures);
+        th_jobs_read(&th_file_jobs, &figures);
     } while (figures.threads || figures.begun || th_rings_open());
     sim_check(sim_descriptors() == descriptors);
 }

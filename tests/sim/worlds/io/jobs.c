@@ -39,6 +39,7 @@ static void make(unsigned threads_max) {
     th_lock_init(&lock);
     ended = 0;
     jobs = (th_jobs){.name = "jobs",
+                     .on = TH_ON_FILE,
                      .run = run,
                      .end = free_one,
                      .threads_max = threads_max,
@@ -61,8 +62,8 @@ static void end(void) {
     uint32_t threads;
     do {
         th_lock_acquire(&jobs.lock);
-        threads = jobs.threads;
-        sim_check(!jobs.queued.first && !jobs.xlength && !jobs.waiting);
+        threads = jobs.xthreads;
+        sim_check(!jobs.queued.first && !jobs.xlength);
         th_lock_release(&jobs.lock);
         if (threads) {
             crew_give_way();
@@ -85,11 +86,9 @@ static void call(thrum_time deadline) {
     }
     *c = (counted){.made = 0};
     th_job_init(&c->job);
-    th_waiter_init(&me, TH_ON_FILE, "calls");
-    me.timed = true;
     th_lock_acquire(&jobs.lock);
     const th_jobs_call todo = th_jobs_put(&jobs, &c->job);
-    th_jobs_join(&jobs, &c->job, &me);
+    th_jobs_join(&jobs, &c->job, &me, "calls");
     th_lock_release(&jobs.lock);
     th_jobs_called(&jobs, todo);
     const int code = th_jobs_wait(&jobs, &c->job, &me, deadline);
