@@ -128,23 +128,3 @@ void th_inside_leave(th_inside *inside, th_leftover left) {
         thrum_yield();
     }
 }
-
-int64_t th_call_on(thrum_io io, unsigned direction, thrum_time deadline, th_try_fn attempt,
-                   void *ctx) {
-    th_inside inside;
-    int64_t result = th_inside_enter(&inside, io, direction, deadline);
-    if (result) {
-        return result;
-    }
-    th_leftover left = TH_LEFT_NOTHING;
-    while (!(result = th_inside_await(&inside))) {
-        result = attempt(ctx, inside.record->fd, inside.record->kind);
-        if (result != -EAGAIN) {
-            left = TH_LEFT_MORE;
-            break;
-        }
-        th_inside_again(&inside);
-    }
-    th_inside_leave(&inside, left);
-    return result;
-}

@@ -51,14 +51,6 @@ int th_inside_go_on(th_inside *inside, th_leftover left);
 /* `left` is what the last try has found out. */
 void th_inside_leave(th_inside *inside, th_leftover left);
 
-/*
- * All of the above for a call that is made once it does not say -EAGAIN any more: returns what it
- * returns, or the code that kept it from being made.
- */
-typedef int64_t (*th_try_fn)(void *ctx, int fd, th_os_kind kind);
-int64_t th_call_on(thrum_io io, unsigned direction, thrum_time deadline, th_try_fn attempt,
-                   void *ctx);
-
 /* As thrum_writev_until; *waited: the code is that of a wait, not what a write has said. */
 int64_t th_writev_until(thrum_io io, const thrum_iovec *parts, unsigned n, thrum_time deadline,
                         bool *waited);
