@@ -48,6 +48,11 @@ int64_t th_inside_read(th_inside *inside, void *to, size_t size, th_leftover *le
  */
 int th_inside_go_on(th_inside *inside, th_leftover left);
 
+/* What the tries have found out, unless they have read less than there was room for. */
+static inline th_leftover th_inside_left(const th_inside *inside) {
+    return inside->ready ? TH_LEFT_MORE : TH_LEFT_NOTHING;
+}
+
 /* `left` is what the last try has found out. */
 void th_inside_leave(th_inside *inside, th_leftover left);
 

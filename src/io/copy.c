@@ -53,11 +53,6 @@ static bool get_memory(copying *c) {
 
 /* ---- holding ---- */
 
-/* What is known of a direction that no call was made on. */
-static th_leftover as_before(const th_inside *inside) {
-    return inside->ready ? TH_LEFT_MORE : TH_LEFT_NOTHING;
-}
-
 /*
  * Enters both directions. While it has one, it does not wait for the other: a close of the first
  * would wait as long. If that is another caller's, it waits for that one, and then tries this.
@@ -75,7 +70,7 @@ static int hold_both(copying *c, th_inside *from, th_inside *to) {
         if (!code) {
             return 0;
         }
-        th_direction_leave(first->direction, as_before(first));
+        th_direction_leave(first->direction, th_inside_left(first));
         if (code != -EBUSY) {
             return code;
         }
@@ -158,7 +153,7 @@ static int64_t move_some(copying *c) {
     if (n) {
         return n;
     }
-    th_leftover left[2] = {as_before(&from), as_before(&to)};
+    th_leftover left[2] = {th_inside_left(&from), th_inside_left(&to)};
     n = from.direction->error ? from.direction->error : to.direction->error;
     if (!n) {
         n = c->manner == SPLICE ? splice_some(c, &from, &to, left) : peek_some(c, &from, &to, left);
@@ -180,7 +175,7 @@ static int64_t read_to_hands(copying *c) {
     }
     const th_record *record = from.record;
     const th_os_part part = {c->memory, (size_t)left_of(c, MEMORY)};
-    th_leftover left = as_before(&from);
+    th_leftover left = th_inside_left(&from);
     n = from.direction->error;
     if (!n) {
         n = record->pooled ? th_shared_readv(record, &part, 1)
@@ -205,7 +200,7 @@ static int64_t write_from_hands(copying *c) {
     if (n) {
         return n;
     }
-    th_leftover left = as_before(&to);
+    th_leftover left = th_inside_left(&to);
     n = to.direction->error;
     n = n ? n : write_some(c, &to, c->memory + c->first, c->held, &left);
     if (n > 0) {

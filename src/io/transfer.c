@@ -67,7 +67,7 @@ static int enter_to_read(th_inside *inside, thrum_io io, thrum_time deadline) {
     }
     code = inside->record->kind == TH_OS_DATAGRAM ? -EOPNOTSUPP : inside->direction->error;
     if (th_unlikely(code)) {
-        th_inside_leave(inside, inside->ready ? TH_LEFT_MORE : TH_LEFT_NOTHING);
+        th_inside_leave(inside, th_inside_left(inside));
     }
     return code;
 }
@@ -78,7 +78,7 @@ int64_t thrum_read_until(thrum_io io, void *to, size_t size, thrum_time deadline
     if (n) {
         return n;
     }
-    th_leftover left = inside.ready ? TH_LEFT_MORE : TH_LEFT_NOTHING;
+    th_leftover left = th_inside_left(&inside);
     n = size ? read_some(&inside, to, size, &left) : 0;
     th_inside_leave(&inside, left);
     return n;
@@ -94,7 +94,7 @@ int64_t thrum_read_full(thrum_io io, void *to, size_t size, thrum_time deadline)
     if (n) {
         return n;
     }
-    th_leftover left = inside.ready ? TH_LEFT_MORE : TH_LEFT_NOTHING;
+    th_leftover left = th_inside_left(&inside);
     size_t done = 0;
     while (done < size && (n = read_some(&inside, (char *)to + done, size - done, &left)) > 0) {
         done += (size_t)n;
@@ -122,7 +122,7 @@ int64_t thrum_readv_until(thrum_io io, const thrum_iovec *parts, unsigned n, thr
     if (result) {
         return result;
     }
-    th_leftover left = inside.ready ? TH_LEFT_MORE : TH_LEFT_NOTHING;
+    th_leftover left = th_inside_left(&inside);
     while (size && !(result = th_inside_await(&inside))) {
         result = readv_once(inside.record, (const th_os_part *)(const void *)parts, n);
         th_counted_read(inside.record->fd, result);
@@ -176,17 +176,15 @@ static int64_t write_once(const th_inside *inside, const rest *r) {
  * Writes all, as the holder. The code is 0, or what cut it short; *waited: a wait did, whose code
  * it is.
  */
-static int write_all(th_inside *inside, rest *r, int64_t *done, th_leftover *left, bool *waited) {
+static int write_all(th_inside *inside, rest *r, int64_t *done, bool *waited) {
     int code = 0;
     while (r->n && !(*waited = (code = th_inside_await(inside)) != 0)) {
         int64_t n = write_once(inside, r);
         th_counted_written(inside->record->fd, n);
         if (n == -EAGAIN) {
-            *left = TH_LEFT_NOTHING;
             th_inside_again(inside);
             continue;
         }
-        *left = TH_LEFT_MORE;
         if (n < 0) {
             inside->direction->error = *done ? (int32_t)n : 0;
             return (int)n;
@@ -211,15 +209,14 @@ int64_t th_writev_until(thrum_io io, const thrum_iovec *parts, unsigned n, thrum
     if (code) {
         return code;
     }
-    th_leftover left = inside.ready ? TH_LEFT_MORE : TH_LEFT_NOTHING;
     int64_t done = 0;
     code = inside.direction->error;
     if (!code) {
         rest r = {parts, n, 0};
         advance(&r, 0);
-        code = write_all(&inside, &r, &done, &left, waited);
+        code = write_all(&inside, &r, &done, waited);
     }
-    th_inside_leave(&inside, left);
+    th_inside_leave(&inside, th_inside_left(&inside));
     return done ? done : code;
 }
 

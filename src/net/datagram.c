@@ -15,7 +15,7 @@
 static int enter(th_inside *inside, thrum_io io, unsigned direction, thrum_time deadline) {
     int code = th_inside_enter(inside, io, direction, deadline);
     if (!code && inside->record->kind != TH_OS_DATAGRAM) {
-        th_inside_leave(inside, inside->ready ? TH_LEFT_MORE : TH_LEFT_NOTHING);
+        th_inside_leave(inside, th_inside_left(inside));
         code = -EOPNOTSUPP;
     }
     return code;
@@ -41,12 +41,10 @@ static int send_all(thrum_io io, const th_os_message messages[], unsigned n, thr
     if (code) {
         return code;
     }
-    th_leftover left = inside.ready ? TH_LEFT_MORE : TH_LEFT_NOTHING;
     thrum_time pause = FULL_MIN_NS;
     unsigned done = 0;
     while (done < n && !(code = th_inside_await(&inside))) {
         int sent = th_os_socket_send(inside.record->fd, &messages[done], n - done);
-        left = TH_LEFT_MORE;
         if (sent > 0) {
             for (int i = 0; i < sent; i++) {
                 th_counted_written(inside.record->fd, (int64_t)messages[done + (unsigned)i].size);
@@ -57,13 +55,12 @@ static int send_all(thrum_io io, const th_os_message messages[], unsigned n, thr
             code = sent;
             break;
         } else if (th_os_address_family(&messages[done].address) != TH_OS_LOCAL) {
-            left = TH_LEFT_NOTHING;
             th_inside_again(&inside);
         } else if ((code = sleep_outside(&inside, io, deadline, &pause)) != 0) {
             return done ? (int)done : code; /* it is outside */
         }
     }
-    th_inside_leave(&inside, left);
+    th_inside_leave(&inside, th_inside_left(&inside));
     return done ? (int)done : code;
 }
 
@@ -111,19 +108,16 @@ static int receive_some(thrum_io io, th_os_message messages[], unsigned n, thrum
     if (code) {
         return code;
     }
-    th_leftover left = inside.ready ? TH_LEFT_MORE : TH_LEFT_NOTHING;
     unsigned done = 0;
     while (done < n && (done || !(code = th_inside_await(&inside)))) {
         int got = th_os_socket_receive(inside.record->fd, messages + done, n - done);
         if (got == -EAGAIN) {
-            left = TH_LEFT_NOTHING;
             th_inside_again(&inside);
             if (done) {
                 break;
             }
             continue;
         }
-        left = TH_LEFT_MORE;
         if (got < 0) {
             code = got;
             break;
@@ -138,7 +132,7 @@ static int receive_some(thrum_io io, th_os_message messages[], unsigned n, thrum
             break;
         }
     }
-    th_inside_leave(&inside, left);
+    th_inside_leave(&inside, th_inside_left(&inside));
     return done ? (int)done : code;
 }
 

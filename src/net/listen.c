@@ -208,14 +208,11 @@ static bool is_set(const uint32_t *xflag) {
     return xflag && th_load_relaxed(xflag) != 0; /* relaxed: whoever sets it tells afterwards */
 }
 
-static int accept_one(th_inside *inside, th_leftover *left, const uint32_t *xflag) {
+static int accept_one(th_inside *inside, const uint32_t *xflag) {
     for (;;) {
         /* The flag first: another caller may have consumed what was told. */
         int fd = is_set(xflag) ? -ESHUTDOWN : th_inside_await(inside);
-        if (!fd && is_set(xflag)) {
-            *left = TH_LEFT_MORE;
-            fd = -ESHUTDOWN;
-        }
+        fd = !fd && is_set(xflag) ? -ESHUTDOWN : fd;
         if (fd) {
             return fd;
         }
@@ -223,10 +220,8 @@ static int accept_one(th_inside *inside, th_leftover *left, const uint32_t *xfla
             fd = th_os_io_accept(inside->record->fd);
         } while (is_of_the_connection(fd));
         if (fd != -EAGAIN) {
-            *left = TH_LEFT_MORE;
             return fd;
         }
-        *left = TH_LEFT_NOTHING;
         th_inside_again(inside);
     }
 }
@@ -253,9 +248,8 @@ static int accept_until(thrum_io listener, thrum_io *out, thrum_time deadline,
         return code;
     }
     const th_os_kind kind = inside.record->kind;
-    th_leftover left = inside.ready ? TH_LEFT_MORE : TH_LEFT_NOTHING;
     int fd = keep_from_waiting(inside.record);
-    fd = fd ? fd : accept_one(&inside, &left, xflag);
+    fd = fd ? fd : accept_one(&inside, xflag);
     if (fd >= 0) {
         code = th_record_adopt(out, fd, kind, true);
         if (code) {
@@ -264,7 +258,7 @@ static int accept_until(thrum_io listener, thrum_io *out, thrum_time deadline,
             TH_IO_COUNT(xio_accepts, 1);
         }
     }
-    th_inside_leave(&inside, left);
+    th_inside_leave(&inside, th_inside_left(&inside));
     return fd < 0 ? fd : code;
 }
 

@@ -14,7 +14,7 @@ static int enter(th_inside *inside, thrum_io io, unsigned direction, thrum_time 
     int code = th_inside_enter(inside, io, direction, deadline);
     if (!code &&
         (th_os_socket_what(inside->record->fd, &family, &style) || family != TH_OS_LOCAL)) {
-        th_inside_leave(inside, inside->ready ? TH_LEFT_MORE : TH_LEFT_NOTHING);
+        th_inside_leave(inside, th_inside_left(inside));
         code = -EINVAL;
     }
     return code;
@@ -39,17 +39,14 @@ int64_t thrum_send_fds(thrum_io io, const void *from, size_t size, const int *fd
     if (code) {
         return code;
     }
-    th_leftover left = inside.ready ? TH_LEFT_MORE : TH_LEFT_NOTHING;
     size_t done = 0;
     code = inside.direction->error;
     while (!code && done < size && !(code = th_inside_await(&inside))) {
         int64_t sent = send_part(&inside, (const char *)from + done, size - done, fds, n, !done);
         if (sent == -EAGAIN) {
-            left = TH_LEFT_NOTHING;
             th_inside_again(&inside);
             continue;
         }
-        left = TH_LEFT_MORE;
         th_counted_written(inside.record->fd, sent);
         if (sent < 0) {
             code = sent;
@@ -58,7 +55,7 @@ int64_t thrum_send_fds(thrum_io io, const void *from, size_t size, const int *fd
             done += (size_t)sent;
         }
     }
-    th_inside_leave(&inside, left);
+    th_inside_leave(&inside, th_inside_left(&inside));
     return done ? (int64_t)done : code;
 }
 
@@ -79,19 +76,16 @@ int64_t thrum_receive_fds(thrum_io io, void *to, size_t size, int *fds, unsigned
     if (got) {
         return got;
     }
-    th_leftover left = inside.ready ? TH_LEFT_MORE : TH_LEFT_NOTHING;
     const int seen = inside.direction->error; /* by a copy, and the system tells it once */
     while (!(got = seen ? seen : th_inside_await(&inside))) {
         *n = room;
         got = th_os_socket_receive_fds(inside.record->fd, to, size, fds, n);
         if (got != -EAGAIN) {
             th_counted_read(inside.record->fd, got);
-            left = TH_LEFT_MORE;
             break;
         }
-        left = TH_LEFT_NOTHING;
         th_inside_again(&inside);
     }
-    th_inside_leave(&inside, left);
+    th_inside_leave(&inside, th_inside_left(&inside));
     return got;
 }

@@ -475,7 +475,7 @@ static int enter_served(th_inside *inside, thrum_io io, thrum_time deadline, con
     }
     const served *c = th_load_relaxed(&inside->record->xserved); /* relaxed: the task's own */
     if (!c) {
-        th_inside_leave(inside, inside->ready ? TH_LEFT_MORE : TH_LEFT_NOTHING);
+        th_inside_leave(inside, th_inside_left(inside));
         return -EINVAL;
     }
     *s = c->of;
@@ -501,7 +501,7 @@ int64_t thrum_serve_read(thrum_io io, void *to, size_t size, thrum_time deadline
     if (n) {
         return n;
     }
-    th_leftover left = inside.ready ? TH_LEFT_MORE : TH_LEFT_NOTHING;
+    th_leftover left = th_inside_left(&inside);
     n = inside.direction->error; /* a copy has seen it, and the system tells it once */
     while (!n) {
         bool draining = is_draining(s);
