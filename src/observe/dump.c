@@ -16,7 +16,12 @@
 #define SEEN_MAX TH_BACKTRACE_FIBERS
 
 static void put_to_stream(th_text *text, const char *piece, size_t length) {
-    (void)fwrite(piece, 1, length, text->ctx); /* thrum_dump checks the stream at the end */
+    (void)fwrite(piece, 1, length, text->ctx);
+}
+
+th_text th_dump_text(const thrum_sched *sched, FILE *out) {
+    /* Of the scheduler only locks, and that it is read, are written. */
+    return (th_text){.put = put_to_stream, .ctx = out, .sched = (thrum_sched *)(uintptr_t)sched};
 }
 
 /* ---- JSON ---- */
@@ -400,8 +405,7 @@ int thrum_dump(const thrum_sched *sched, FILE *out, thrum_format format) {
     if (!th_external_is_live(sched)) {
         return -ESHUTDOWN;
     }
-    th_text text = {.put = put_to_stream, .ctx = out};
-    text.sched = (thrum_sched *)(uintptr_t)sched; /* only locks, and that it is read, are written */
+    th_text text = th_dump_text(sched, out);
     switch (format) {
     case THRUM_TEXT:
         th_report_dump(&text, text.sched);

@@ -1,10 +1,15 @@
 /*
- * dump_json.h: pieces of a dump as JSON (dump.c) that other answers have, too.
+ * dump_json.h: what dumps (dump.c) and other answers have in common.
  */
 #ifndef TH_DUMP_JSON_H
 #define TH_DUMP_JSON_H
 
+#include <stdio.h>
+
 #include "core/report/words.h"
+
+/* A text that goes to a stream; whoever prints it checks the stream at its end. */
+th_text th_dump_text(const thrum_sched *sched, FILE *out);
 
 /* "{"id": "7.1", "name": "reader", ...}", without its calls. */
 void th_dump_add_fiber(th_text *text, const th_seen *seen);

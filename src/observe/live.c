@@ -87,10 +87,6 @@ int64_t th_live_look(thrum_sched *first, int64_t now) {
 
 /* ---- answers ---- */
 
-static void put_to_stream(th_text *text, const char *piece, size_t length) {
-    (void)fwrite(piece, 1, length, text->ctx); /* the answer checks the stream at its end */
-}
-
 static void ask(void) {
     const int64_t now = th_os_now();
     live.until = now + ASKED_NS;
@@ -134,8 +130,7 @@ static void add_stalls(th_text *text) {
 }
 
 int th_live_print_top(const thrum_sched *sched, FILE *out) {
-    th_text text = {.put = put_to_stream, .ctx = out};
-    text.sched = (thrum_sched *)(uintptr_t)sched; /* the list's: only what is here is written */
+    th_text text = th_dump_text(sched, out);
     ask();
     th_code_names_begin(&text.names, text.sched);
     th_text_add(&text, "{\"sched\": ");
@@ -196,9 +191,8 @@ static uint64_t find_longest(thrum_sched *sched, longest *found) {
 }
 
 int th_live_print_waits(const thrum_sched *sched, FILE *out) {
-    th_text text = {.put = put_to_stream, .ctx = out};
+    th_text text = th_dump_text(sched, out);
     longest found = {0};
-    text.sched = (thrum_sched *)(uintptr_t)sched; /* only locks, and that it is read */
     const int64_t now = th_os_now();
     const uint64_t waiting = find_longest(text.sched, &found);
     th_text_add(&text, "{\"sched\": ");

@@ -13,30 +13,22 @@
  */
 #include <assert.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "base/atomic.h"
-#include "base/text.h"
 #include "core/inspect/gauges.h"
 #include "core/ready/external.h"
 #include "core/basis/counters.h"
 #include "core/state/driver.h"
 #include "core/state/worker.h"
 #include "core/trace/tick_marks.h"
+#include "observe/dump_json.h"
 #include "platform/platform.h"
 #include "thrum/metrics.h"
 #include "thrum/sched.h"
 
 /* Up to this many workers the text has a column for each source; beyond, the least and the most. */
 #define COLUMNS_MAX 8
-
-/* A stream, and whether writing to it failed, which is checked once, at the end. */
-typedef struct printer {
-    const thrum_sched *sched;
-    FILE *out;
-    bool failed;
-} printer;
 
 /* ---- reading ---- */
 
@@ -237,90 +229,70 @@ static bool is_gauge(const field *f) {
 
 /* ---- printing ---- */
 
-TH_PRINTF(2, 3)
-static void print(printer *p, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    if (vfprintf(p->out, format, args) < 0)
-        p->failed = true;
-    va_end(args);
-}
-
-/* Prints a name inside quotes, as both JSON and Prometheus read it. */
-static void print_quoted(printer *p, const char *text) {
-    char c[TH_TEXT_CHAR];
-    print(p, "\"");
-    while (*text != '\0') {
-        int n = (int)th_text_char(&text, true, c);
-        print(p, "%.*s", n, c);
-    }
-    print(p, "\"");
-}
-
-static void print_columns(printer *p, unsigned workers) {
+static void print_columns(th_text *text, unsigned workers) {
     thrum_metrics columns[COLUMNS_MAX];
     thrum_metrics external;
     thrum_metrics all;
-    print(p, "%-18s", "");
+    th_text_add(text, "%-18s", "");
     for (unsigned worker = 0; worker < workers; worker++) {
-        read_worker(p->sched, worker, &columns[worker]);
-        print(p, "      worker %u", worker);
+        read_worker(text->sched, worker, &columns[worker]);
+        th_text_add(text, "      worker %u", worker);
     }
-    print(p, " %13s %13s\n", "external", "all");
-    read_external(p->sched, &external);
-    read_all(p->sched, &all);
+    th_text_add(text, " %13s %13s\n", "external", "all");
+    read_external(text->sched, &external);
+    read_all(text->sched, &all);
     for (size_t i = 0; i < FIELDS; i++) {
         const field *f = &fields[i];
-        print(p, "%-18s", f->name);
+        th_text_add(text, "%-18s", f->name);
         for (unsigned worker = 0; worker < workers; worker++) {
             if (workers_have(f))
-                print(p, " %13" PRIu64, figure(&columns[worker], f));
+                th_text_add(text, " %13" PRIu64, figure(&columns[worker], f));
             else
-                print(p, " %13s", "-");
+                th_text_add(text, " %13s", "-");
         }
         if (external_has(f))
-            print(p, " %13" PRIu64, figure(&external, f));
+            th_text_add(text, " %13" PRIu64, figure(&external, f));
         else
-            print(p, " %13s", "-");
-        print(p, " %13" PRIu64 "\n", figure(&all, f));
+            th_text_add(text, " %13s", "-");
+        th_text_add(text, " %13" PRIu64 "\n", figure(&all, f));
     }
 }
 
 /* Prints the least and the most of any worker, for schedulers that are too wide for columns. */
-static void print_ranges(printer *p, unsigned workers) {
+static void print_ranges(th_text *text, unsigned workers) {
     thrum_metrics all;
-    read_all(p->sched, &all);
-    print(p, "%-18s %13s %13s %13s\n", "", "least", "most", "all");
+    read_all(text->sched, &all);
+    th_text_add(text, "%-18s %13s %13s %13s\n", "", "least", "most", "all");
     for (size_t i = 0; i < FIELDS; i++) {
         const field *f = &fields[i];
-        print(p, "%-18s", f->name);
+        th_text_add(text, "%-18s", f->name);
         if (workers_have(f)) {
             uint64_t least = UINT64_MAX;
             uint64_t most = 0;
             for (unsigned worker = 0; worker < workers; worker++) {
                 thrum_metrics m;
-                read_worker(p->sched, worker, &m);
+                read_worker(text->sched, worker, &m);
                 uint64_t value = figure(&m, f);
                 least = value < least ? value : least;
                 most = value > most ? value : most;
             }
-            print(p, " %13" PRIu64 " %13" PRIu64, least, most);
+            th_text_add(text, " %13" PRIu64 " %13" PRIu64, least, most);
         } else {
-            print(p, " %13s %13s", "-", "-");
+            th_text_add(text, " %13s %13s", "-", "-");
         }
-        print(p, " %13" PRIu64 "\n", figure(&all, f));
+        th_text_add(text, " %13" PRIu64 "\n", figure(&all, f));
     }
 }
 
-static void print_text(printer *p) {
-    unsigned workers = th_sched_seen(p->sched);
-    print(p, "scheduler ");
-    print_quoted(p, p->sched->name);
-    print(p, ", %u worker%s\n", workers, workers == 1 ? "" : "s");
+static void print_text(th_text *text) {
+    unsigned workers = th_sched_seen(text->sched);
+    th_text_add(text, "scheduler ");
+    th_text_add_quoted(text, text->sched->name);
+    th_text_add(text, ", %u worker%s\n", workers, workers == 1 ? "" : "s");
     if (workers <= COLUMNS_MAX)
-        print_columns(p, workers);
+        print_columns(text, workers);
     else
-        print_ranges(p, workers);
+        print_ranges(text, workers);
 }
 
 #define SAMPLE_NAME 64
@@ -338,51 +310,51 @@ static void name_sample(const field *f, char name[SAMPLE_NAME]) {
 }
 
 /* Seconds are not printed by %f, which writes a comma in some locales. */
-static void print_sample(printer *p, const field *f, const char *worker, uint64_t value) {
+static void print_sample(th_text *text, const field *f, const char *worker, uint64_t value) {
     char name[SAMPLE_NAME];
     name_sample(f, name);
-    print(p, "%s{sched=", name);
-    print_quoted(p, p->sched->name);
+    th_text_add(text, "%s{sched=", name);
+    th_text_add_quoted(text, text->sched->name);
     if (worker != NULL)
-        print(p, ",worker=\"%s\"", worker);
+        th_text_add(text, ",worker=\"%s\"", worker);
     if (is_time(f))
-        print(p, "} %" PRIu64 ".%09" PRIu64 "\n", value / 1000000000, value % 1000000000);
+        th_text_add(text, "} %" PRIu64 ".%09" PRIu64 "\n", value / 1000000000, value % 1000000000);
     else
-        print(p, "} %" PRIu64 "\n", value);
+        th_text_add(text, "} %" PRIu64 "\n", value);
 }
 
 /*
  * The format wants all samples of a name together, so each worker is read again for each name.
  * No sample is a sum: a query sums over `worker`, and so counts nothing twice.
  */
-static void print_prometheus(printer *p) {
-    unsigned workers = th_sched_seen(p->sched);
-    print(p, "# HELP thrum_workers Threads that run tasks.\n# TYPE thrum_workers gauge\n");
-    print(p, "thrum_workers{sched=");
-    print_quoted(p, p->sched->name);
-    print(p, "} %u\n", workers);
+static void print_prometheus(th_text *text) {
+    unsigned workers = th_sched_seen(text->sched);
+    th_text_add(text, "# HELP thrum_workers Threads that run tasks.\n# TYPE thrum_workers gauge\n");
+    th_text_add(text, "thrum_workers{sched=");
+    th_text_add_quoted(text, text->sched->name);
+    th_text_add(text, "} %u\n", workers);
     thrum_metrics external;
     thrum_metrics all;
-    read_external(p->sched, &external);
-    read_all(p->sched, &all);
+    read_external(text->sched, &external);
+    read_all(text->sched, &all);
     for (size_t i = 0; i < FIELDS; i++) {
         const field *f = &fields[i];
         char name[SAMPLE_NAME];
         name_sample(f, name);
-        print(p, "# HELP %s %s\n", name, f->help);
-        print(p, "# TYPE %s %s\n", name, is_gauge(f) ? "gauge" : "counter");
+        th_text_add(text, "# HELP %s %s\n", name, f->help);
+        th_text_add(text, "# TYPE %s %s\n", name, is_gauge(f) ? "gauge" : "counter");
         thrum_metrics m;
         for (unsigned worker = 0; workers_have(f) && worker < workers; worker++) {
             char label[16];
             snprintf(label, sizeof(label), "%u", worker);
-            read_worker(p->sched, worker, &m);
-            print_sample(p, f, label, figure(&m, f));
+            read_worker(text->sched, worker, &m);
+            print_sample(text, f, label, figure(&m, f));
         }
         if (external_has(f)) {
-            print_sample(p, f, "external", figure(&external, f));
+            print_sample(text, f, "external", figure(&external, f));
         }
         if (!workers_have(f)) {
-            print_sample(p, f, NULL, figure(&all, f));
+            print_sample(text, f, NULL, figure(&all, f));
         }
     }
 }
@@ -392,37 +364,37 @@ static bool whole_has(const field *f) {
 }
 
 /* Prints an object of the figures that its source has. */
-static void print_object(printer *p, const thrum_metrics *m, bool (*has)(const field *)) {
+static void print_object(th_text *text, const thrum_metrics *m, bool (*has)(const field *)) {
     const char *comma = "";
-    print(p, "{");
+    th_text_add(text, "{");
     for (size_t i = 0; i < FIELDS; i++) {
         const field *f = &fields[i];
         if (!has(f))
             continue;
-        print(p, "%s\"%s\": %" PRIu64, comma, f->name, figure(m, f));
+        th_text_add(text, "%s\"%s\": %" PRIu64, comma, f->name, figure(m, f));
         comma = ", ";
     }
-    print(p, "}");
+    th_text_add(text, "}");
 }
 
-static void print_json(printer *p) {
-    unsigned workers = th_sched_seen(p->sched);
+static void print_json(th_text *text) {
+    unsigned workers = th_sched_seen(text->sched);
     thrum_metrics m;
-    print(p, "{\"sched\": ");
-    print_quoted(p, p->sched->name);
-    print(p, ",\n \"workers\": %u,\n \"all\": ", workers);
-    read_all(p->sched, &m);
-    print_object(p, &m, whole_has);
-    print(p, ",\n \"external\": ");
-    read_external(p->sched, &m);
-    print_object(p, &m, external_has);
-    print(p, ",\n \"worker\": [");
+    th_text_add(text, "{\"sched\": ");
+    th_text_add_quoted(text, text->sched->name);
+    th_text_add(text, ",\n \"workers\": %u,\n \"all\": ", workers);
+    read_all(text->sched, &m);
+    print_object(text, &m, whole_has);
+    th_text_add(text, ",\n \"external\": ");
+    read_external(text->sched, &m);
+    print_object(text, &m, external_has);
+    th_text_add(text, ",\n \"worker\": [");
     for (unsigned worker = 0; worker < workers; worker++) {
-        print(p, "%s", worker == 0 ? "\n  " : ",\n  ");
-        read_worker(p->sched, worker, &m);
-        print_object(p, &m, workers_have);
+        th_text_add(text, "%s", worker == 0 ? "\n  " : ",\n  ");
+        read_worker(text->sched, worker, &m);
+        print_object(text, &m, workers_have);
     }
-    print(p, "]}\n");
+    th_text_add(text, "]}\n");
 }
 
 int thrum_metrics_print(const thrum_sched *sched, FILE *out, thrum_format format) {
@@ -430,25 +402,20 @@ int thrum_metrics_print(const thrum_sched *sched, FILE *out, thrum_format format
         return -EINVAL;
     if (!th_external_is_live(sched))
         return -ESHUTDOWN;
-    printer p = {.sched = sched, .out = out};
+    th_text text = th_dump_text(sched, out);
     switch (format) {
     case THRUM_TEXT:
-        print_text(&p);
+        print_text(&text);
         break;
     case THRUM_PROMETHEUS:
-        print_prometheus(&p);
+        print_prometheus(&text);
         break;
     case THRUM_JSON:
-        print_json(&p);
+        print_json(&text);
         break;
     default:
         return -EINVAL;
     }
-    /*
-     * Writing what is still buffered can fail, too, and would not be noticed later; and mingw-w64's
-     * vfprintf does not say that it has failed.
-     */
-    if (fflush(out) != 0 || ferror(out))
-        p.failed = true;
-    return p.failed ? -EIO : 0;
+    /* Writing what is still buffered can fail, too, and would not be noticed later. */
+    return fflush(out) != 0 || ferror(out) ? -EIO : 0;
 }

@@ -15,9 +15,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "core/control/atfork.h"
 #include "core/basis/lock.h"
+#include "observe/dump_json.h"
 #include "observe/live.h"
 #include "platform/platform.h"
 #include "thrum/dump.h"
@@ -122,20 +122,13 @@ static ptrdiff_t put(void *cookie, const char *bytes, size_t size) {
     return a->failed ? 0 : (ptrdiff_t)size;
 }
 
-static void print_name(FILE *out, const char *name) {
-    char c[TH_TEXT_CHAR];
-    fputc('"', out);
-    while (*name) {
-        fwrite(c, 1, th_text_char(&name, true, c), out);
-    }
-    fputc('"', out);
-}
-
 static int print_hello(const thrum_sched *sched, FILE *out) {
-    fprintf(out, "{\"sched\": ");
-    print_name(out, sched->name);
-    fprintf(out, ", \"pid\": %d, \"version\": \"%d.%d.%d\", \"now\": %" PRId64 "}\n", th_os_pid(),
-            THRUM_VERSION_MAJOR, THRUM_VERSION_MINOR, THRUM_VERSION_PATCH, th_os_now());
+    th_text text = th_dump_text(sched, out);
+    th_text_add(&text, "{\"sched\": ");
+    th_text_add_quoted(&text, sched->name);
+    th_text_add(&text, ", \"pid\": %d, \"version\": \"%d.%d.%d\", \"now\": %" PRId64 "}\n",
+                th_os_pid(), THRUM_VERSION_MAJOR, THRUM_VERSION_MINOR, THRUM_VERSION_PATCH,
+                th_os_now());
     return 0;
 }
 
