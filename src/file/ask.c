@@ -63,14 +63,6 @@ int64_t th_operation_by_path(const th_os_file_request *request, thrum_time deadl
 
 int64_t th_operation_on(thrum_io io, const th_os_file_request *request, thrum_time deadline) {
     th_operation *operation;
-    int code = th_operation_new(&operation, request, 0, false);
-    if (code) {
-        return code;
-    }
-    code = th_operation_use(operation, 0, io);
-    if (code) {
-        th_operation_drop(operation);
-        return code;
-    }
-    return ask_and_drop(operation, deadline);
+    const int code = th_operation_new_on(&operation, io, request, 0, false);
+    return code ? code : ask_and_drop(operation, deadline);
 }

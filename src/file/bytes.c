@@ -98,7 +98,7 @@ static int64_t by_operation(transfer *t, bool aligned, bool begins) {
                                                           : TH_OS_FILE_WRITE,
                                         .offset = t->offset};
     th_operation *operation;
-    int64_t n = th_operation_new(&operation, &request, size, aligned);
+    int64_t n = th_operation_new_on(&operation, t->io, &request, size, aligned);
     if (n) {
         return n;
     }
@@ -106,11 +106,8 @@ static int64_t by_operation(transfer *t, bool aligned, bool begins) {
     if (t->write) {
         move(t, operation->request.bytes, size);
     }
-    n = th_operation_use(operation, 0, t->io);
-    if (!n) {
-        t->waited = true;
-        n = th_operation_ask(operation, t->deadline);
-    }
+    t->waited = true;
+    n = th_operation_ask(operation, t->deadline);
     if (!t->write && n > 0) {
         move(t, operation->request.bytes, (size_t)n);
     }
@@ -227,12 +224,11 @@ int64_t thrum_file_append(thrum_io io, const void *from, size_t size, thrum_time
 static int64_t copy_piece(thrum_io from, thrum_io to, const th_os_file_request *request,
                           thrum_time deadline) {
     th_operation *operation;
-    int64_t n = th_operation_new(&operation, request, HANDS_BYTES, true);
+    int64_t n = th_operation_new_on(&operation, from, request, HANDS_BYTES, true);
     if (n) {
         return n;
     }
-    n = th_operation_use(operation, 0, from);
-    n = n ? n : th_operation_use(operation, 1, to);
+    n = th_operation_use(operation, 1, to);
     n = n ? n : th_operation_ask(operation, deadline);
     th_operation_drop(operation);
     return n;

@@ -49,22 +49,14 @@ static void drop_batch(thrum_dir *dir) {
     dir->at = 0;
 }
 
-static int begin_batch(thrum_dir *dir) {
-    const th_os_file_request request = {.call = TH_OS_FILE_LIST};
-    int code = th_operation_new(&dir->batch, &request, BATCH_BYTES, false);
-    if (!code && (code = th_operation_use(dir->batch, 0, dir->io)) != 0) {
-        drop_batch(dir);
-    }
-    return code;
-}
-
 /* Waits for the next batch: 1, 0 at the end, or a code. */
 static int get_batch(thrum_dir *dir, thrum_time deadline) {
     int code;
     if (!th_record_named(dir->io, &code)) {
         return code; /* in the child of a fork: the operation is one that the parent has begun */
     }
-    code = dir->batch ? 0 : begin_batch(dir);
+    const th_os_file_request request = {.call = TH_OS_FILE_LIST};
+    code = dir->batch ? 0 : th_operation_new_on(&dir->batch, dir->io, &request, BATCH_BYTES, false);
     if (code) {
         return code;
     }

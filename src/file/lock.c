@@ -48,12 +48,11 @@ static void end(th_operation *operation) {
 static int try_once(thrum_io io, uint32_t kind, thrum_time deadline) {
     const th_os_file_request request = {.call = TH_OS_FILE_LOCK, .flags = kind};
     th_operation *operation;
-    int code = th_operation_new(&operation, &request, 0, false);
+    int code = th_operation_new_on(&operation, io, &request, 0, false);
     if (code) {
         return code;
     }
-    code = th_operation_use(operation, 0, io);
-    code = code ? code : th_quick_on(io, begin, &operation->kept);
+    code = th_quick_on(io, begin, &operation->kept);
     if (!code) {
         operation->finish = end;
         operation->request.mode = operation->kept;

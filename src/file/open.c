@@ -133,15 +133,7 @@ int thrum_file_stat_io(thrum_io io, thrum_file_info *out, thrum_time deadline) {
         return -EINVAL;
     }
     th_operation *operation;
-    int code =
-        th_operation_new(&operation, &(th_os_file_request){.call = TH_OS_FILE_LOOK}, 0, false);
-    if (code) {
-        return code;
-    }
-    code = th_operation_use(operation, 0, io);
-    if (code) {
-        th_operation_drop(operation);
-        return code;
-    }
-    return look(operation, out, deadline);
+    const int code = th_operation_new_on(&operation, io,
+                                         &(th_os_file_request){.call = TH_OS_FILE_LOOK}, 0, false);
+    return code ? code : look(operation, out, deadline);
 }

@@ -93,6 +93,16 @@ int th_operation_use(th_operation *operation, unsigned which, thrum_io io) {
     return code;
 }
 
+int th_operation_new_on(th_operation **out, thrum_io io, const th_os_file_request *request,
+                        size_t room, bool aligned) {
+    int code = th_operation_new(out, request, room, aligned);
+    if (!code && (code = th_operation_use(*out, 0, io)) != 0) {
+        th_operation_free(*out);
+        *out = NULL;
+    }
+    return code;
+}
+
 /* ---- making the call ---- */
 
 void th_operation_make(th_operation *operation) {

@@ -40,6 +40,10 @@ struct th_operation {
 int th_operation_new(th_operation **out, const th_os_file_request *request, size_t room,
                      bool aligned);
 
+/* The same on a descriptor, its first; 0 or a code. */
+int th_operation_new_on(th_operation **out, thrum_io io, const th_os_file_request *request,
+                        size_t room, bool aligned);
+
 /* Has the operation use a descriptor, its first or its second. 0 or a code. */
 int th_operation_use(th_operation *operation, unsigned which, thrum_io io);
 

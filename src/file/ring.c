@@ -137,15 +137,12 @@ static bool is_no_result(int64_t result) {
 
 /* Wakes those that wait for an operation which is done. `by`: as below. */
 static void wake_all(th_worker *by, th_waiter *chain) {
-    while (chain) {
+    while (by && chain) {
         th_waiter *next = chain->next;
-        if (by) {
-            th_poll_wake(by, chain);
-        } else {
-            th_waiter_let_go(chain);
-        }
+        th_poll_wake(by, chain);
         chain = next;
     }
+    th_waitlist_wake_all(chain);
 }
 
 /*
@@ -371,7 +368,7 @@ static void take_back(th_operation *operation) {
     th_lock_acquire(&th_file_jobs.lock);
     th_waiter *chain = th_jobs_done(&th_file_jobs, &operation->job);
     th_lock_release(&th_file_jobs.lock);
-    wake_all(NULL, chain);
+    th_waitlist_wake_all(chain);
 }
 
 static bool is_done(const th_operation *operation) {
