@@ -116,20 +116,25 @@ static bool leave(void *object, th_waiter *waiter) {
 }
 
 int th_blocking_pool_run(th_blocking_pool *pool, thrum_fn fn, void *arg, int *result) {
-    call c = {.pool = pool, .fn = fn, .arg = arg};
+    call c; /* field by field: the waiter is made below */
     th_jobs *jobs = &pool->jobs;
     th_fiber *fiber = th_fiber_self();
     if (fiber && !fiber->inherited.shields && th_cancel_is_on(fiber)) {
         return -ECANCELED; /* a queued job might begin before it is withdrawn */
     }
     th_job_init(&c.job);
+    c.pool = pool;
+    c.fn = fn;
+    c.arg = arg;
+    c.result = 0;
     th_lock_acquire(&jobs->lock);
     pool->calls++;
     const th_jobs_call todo = th_jobs_put(jobs, &c.job);
     th_jobs_join(jobs, &c.job, &c.waiter, pool);
     th_lock_release(&jobs->lock);
     th_jobs_called(jobs, todo);
-    const int code = th_jobs_wait(jobs, &c.job, &c.waiter, THRUM_FOREVER);
+    const bool woken = !c.waiter.timed && th_waiter_wait(&c.waiter) == TH_WAIT_WOKEN;
+    const int code = woken ? 0 : th_jobs_wait(jobs, &c.job, &c.waiter, THRUM_FOREVER);
     *result = c.result;
     return code ? code : c.job.code;
 }

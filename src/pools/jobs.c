@@ -146,7 +146,8 @@ th_jobs_call th_jobs_put(th_jobs *jobs, th_job *job) {
     job->code = 0;
     push(&jobs->queued, job);
     set_length(jobs, jobs->xlength + 1);
-    const th_jobs_call call = call_thread(jobs, jobs->threads_max);
+    const bool short_of = jobs->xlength > jobs->looking;
+    const th_jobs_call call = short_of ? call_thread(jobs, jobs->threads_max) : (th_jobs_call){0};
     /* If no more threads are allowed, a look would change nothing. */
     const bool crowded =
         jobs->starting || (jobs->xlength > jobs->looking && jobs->xthreads < limit_of(jobs));
