@@ -348,7 +348,7 @@ static void add_worker(th_text *text, unsigned i) {
     th_text_add(text, "}");
 }
 
-static void dump_json(th_text *text) {
+void th_dump_add(th_text *text) {
     const thrum_sched *sched = text->sched;
     th_gauges gauges;
     th_gauges_take(text->sched, &gauges);
@@ -414,7 +414,7 @@ int thrum_dump(const thrum_sched *sched, FILE *out, thrum_format format) {
         dump_prometheus(&text);
         break;
     case THRUM_JSON:
-        dump_json(&text);
+        th_dump_add(&text);
         break;
     default:
         return -EINVAL;

@@ -129,20 +129,19 @@ static void add_stalls(th_text *text) {
     th_text_add(text, "]");
 }
 
-int th_live_print_top(const thrum_sched *sched, FILE *out) {
-    th_text text = th_dump_text(sched, out);
+void th_live_add_top(th_text *text) {
+    th_samples *samples = text->sched->samples;
     ask();
-    th_code_names_begin(&text.names, text.sched);
-    th_text_add(&text, "{\"sched\": ");
-    th_text_add_quoted(&text, sched->name);
-    if (sched->samples) {
-        th_text_add(&text, ",\n ");
-        th_samples_add(&text, sched->samples);
+    th_code_names_begin(&text->names, text->sched);
+    th_text_add(text, "{\"sched\": ");
+    th_text_add_quoted(text, text->sched->name);
+    if (samples) {
+        th_text_add(text, ",\n ");
+        th_samples_add(text, samples);
     }
-    add_stalls(&text);
-    th_text_add(&text, "}\n");
-    th_code_names_end(&text.names);
-    return ferror(out) != 0;
+    add_stalls(text);
+    th_text_add(text, "}\n");
+    th_code_names_end(&text->names);
 }
 
 /* ---- the longest waits ---- */
@@ -190,21 +189,19 @@ static uint64_t find_longest(thrum_sched *sched, longest *found) {
     return waiting;
 }
 
-int th_live_print_waits(const thrum_sched *sched, FILE *out) {
-    th_text text = th_dump_text(sched, out);
+void th_live_add_waits(th_text *text) {
     longest found = {0};
     const int64_t now = th_os_now();
-    const uint64_t waiting = find_longest(text.sched, &found);
-    th_text_add(&text, "{\"sched\": ");
-    th_text_add_quoted(&text, sched->name);
-    th_text_add(&text, ",\n \"now\": %" PRId64 ", \"waiting\": %" PRIu64 ", \"wait\": [", now,
+    const uint64_t waiting = find_longest(text->sched, &found);
+    th_text_add(text, "{\"sched\": ");
+    th_text_add_quoted(text, text->sched->name);
+    th_text_add(text, ",\n \"now\": %" PRId64 ", \"waiting\": %" PRIu64 ", \"wait\": [", now,
                 waiting);
-    th_code_names_begin(&text.names, text.sched);
+    th_code_names_begin(&text->names, text->sched);
     for (unsigned i = 0; i < found.count; i++) {
-        th_text_add(&text, i ? ",\n  " : "\n  ");
-        th_dump_add_fiber(&text, &found.waits[i]);
+        th_text_add(text, i ? ",\n  " : "\n  ");
+        th_dump_add_fiber(text, &found.waits[i]);
     }
-    th_code_names_end(&text.names);
-    th_text_add(&text, "],\n \"took_ns\": %" PRId64 "}\n", th_os_now() - now); /* names, too */
-    return ferror(out) != 0;
+    th_code_names_end(&text->names);
+    th_text_add(text, "],\n \"took_ns\": %" PRId64 "}\n", th_os_now() - now); /* names, too */
 }

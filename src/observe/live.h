@@ -8,8 +8,7 @@
 #ifndef TH_LIVE_H
 #define TH_LIVE_H
 
-#include <stdio.h>
-
+#include "core/report/words.h"
 #include "core/state/worker.h"
 
 /* Memory for the samples of a scheduler, before it stands in the list; and back. Any thread. */
@@ -28,10 +27,10 @@ void th_live_leave(void);
 /* In the child of a fork: nobody has asked. */
 void th_live_forget(void);
 
-/* Prints an object. From then on workers are looked at for some seconds. */
-int th_live_print_top(const thrum_sched *sched, FILE *out);
+/* Adds an object. From then on workers are looked at for some seconds. */
+void th_live_add_top(th_text *text);
 
-/* Prints an object: the longest waits, and how long it took to find them. */
-int th_live_print_waits(const thrum_sched *sched, FILE *out);
+/* Adds an object: the longest waits, and how long it took to find them. */
+void th_live_add_waits(th_text *text);
 
 #endif

@@ -377,7 +377,7 @@ static void print_object(th_text *text, const thrum_metrics *m, bool (*has)(cons
     th_text_add(text, "}");
 }
 
-static void print_json(th_text *text) {
+void th_metrics_add(th_text *text) {
     unsigned workers = th_sched_seen(text->sched);
     thrum_metrics m;
     th_text_add(text, "{\"sched\": ");
@@ -411,7 +411,7 @@ int thrum_metrics_print(const thrum_sched *sched, FILE *out, thrum_format format
         print_prometheus(&text);
         break;
     case THRUM_JSON:
-        print_json(&text);
+        th_metrics_add(&text);
         break;
     default:
         return -EINVAL;

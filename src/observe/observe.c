@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/control/atfork.h"
@@ -20,7 +19,6 @@
 #include "observe/dump_json.h"
 #include "observe/live.h"
 #include "platform/platform.h"
-#include "thrum/dump.h"
 
 #define PEERS_MAX 8u
 #define PLACES (PEERS_MAX + 1) /* one for a connection that has yet to show the key */
@@ -46,8 +44,6 @@ static th_os_thread thread;
 
 static th_lock lock = TH_LOCK_INIT; /* protects the list; held during an answer */
 static thrum_sched *observed;       /* those that can be looked at, by next_observed */
-
-static bool ending; /* the process ends: no answer begins */
 
 static uint32_t xwanted;  /* 1: another thread waits for the lock, or has it */
 static uint32_t xleaving; /* how many want the lock for the list: an answer gives up waiting */
@@ -88,7 +84,7 @@ typedef struct answer {
     int fd;
     int64_t patience;
     bool failed; /* nothing more is sent: the answer would have a hole */
-    FILE *out;
+    size_t used; /* of the page */
     char page[PAGE_BYTES];
 } answer;
 
@@ -108,46 +104,50 @@ static bool await_room(answer *a) {
     return ready > 0 && (ready & (int)TH_OS_OUT);
 }
 
-static ptrdiff_t put(void *cookie, const char *bytes, size_t size) {
-    answer *a = cookie;
+static void send_page(answer *a) {
     size_t done = 0;
-    while (done < size && !a->failed) {
-        int64_t n = th_os_io_write(a->fd, TH_OS_STREAM, bytes + done, size - done);
+    while (done < a->used && !a->failed) {
+        int64_t n = th_os_io_write(a->fd, TH_OS_STREAM, a->page + done, a->used - done);
         if (n > 0) {
             done += (size_t)n;
         } else {
             a->failed = n != -EAGAIN || !await_room(a);
         }
     }
-    return a->failed ? 0 : (ptrdiff_t)size;
+    a->used = 0;
 }
 
-static int print_hello(const thrum_sched *sched, FILE *out) {
-    th_text text = th_dump_text(sched, out);
-    th_text_add(&text, "{\"sched\": ");
-    th_text_add_quoted(&text, sched->name);
-    th_text_add(&text, ", \"pid\": %d, \"version\": \"%d.%d.%d\", \"now\": %" PRId64 "}\n",
+static void put(th_text *text, const char *piece, size_t length) {
+    answer *a = text->ctx;
+    while (length && !a->failed) {
+        const size_t room = PAGE_BYTES - a->used;
+        const size_t n = length < room ? length : room;
+        memcpy(a->page + a->used, piece, n);
+        a->used += n;
+        piece += n;
+        length -= n;
+        if (a->used == PAGE_BYTES) {
+            send_page(a);
+        }
+    }
+}
+
+static void add_hello(th_text *text) {
+    th_text_add(text, "{\"sched\": ");
+    th_text_add_quoted(text, text->sched->name);
+    th_text_add(text, ", \"pid\": %d, \"version\": \"%d.%d.%d\", \"now\": %" PRId64 "}\n",
                 th_os_pid(), THRUM_VERSION_MAJOR, THRUM_VERSION_MINOR, THRUM_VERSION_PATCH,
                 th_os_now());
-    return 0;
-}
-
-static int print_metrics(const thrum_sched *sched, FILE *out) {
-    return thrum_metrics_print(sched, out, THRUM_JSON);
-}
-
-static int print_dump(const thrum_sched *sched, FILE *out) {
-    return thrum_dump(sched, out, THRUM_JSON);
 }
 
 typedef struct kind {
     const char *request;
-    int (*print)(const thrum_sched *sched, FILE *out);
+    void (*add)(th_text *text);
 } kind;
 
 static const kind kinds[] = {
-    {"hello", print_hello},     {"metrics", print_metrics},     {"dump", print_dump},
-    {"top", th_live_print_top}, {"waits", th_live_print_waits},
+    {"hello", add_hello},     {"metrics", th_metrics_add},  {"dump", th_dump_add},
+    {"top", th_live_add_top}, {"waits", th_live_add_waits},
 };
 
 static const kind *kind_of(const char *request) {
@@ -160,40 +160,39 @@ static const kind *kind_of(const char *request) {
 }
 
 /* With the lock: an array with an element for each scheduler. */
-static void print_answer(FILE *out, const kind *what) {
-    const char *before = "[";
-    for (const thrum_sched *sched = observed; sched; sched = sched->next_observed) {
-        fputs(before, out);
-        if (what->print(sched, out)) {
-            break; /* the stream remembers it */
-        }
-        before = ",";
+static void add_answer(answer *a, const kind *what) {
+    th_text text = {.put = put, .ctx = a};
+    th_text_add(&text, observed ? "" : "[");
+    for (thrum_sched *sched = observed; sched && !a->failed; sched = sched->next_observed) {
+        th_text_add(&text, sched == observed ? "[" : ",");
+        text = (th_text){.put = put, .ctx = a, .sched = sched};
+        what->add(&text);
     }
-    fputs(observed ? "]\n" : "[]\n", out);
+    th_text_add(&text, "]\n");
 }
 
 /* With the lock, an answer and a zero byte: with that it is whole. False: not all has been sent. */
 static bool send_answer(int fd, const kind *what) {
-    answer a = {.fd = fd, .patience = PATIENCE_NS};
-    a.out = th_os_printer_open(put, &a);
-    if (!a.out) {
-        return false;
-    }
-    (void)setvbuf(a.out, a.page, _IOFBF, sizeof a.page);
+    answer a;
+    th_text text = {.put = put, .ctx = &a};
+    a.fd = fd;
+    a.patience = PATIENCE_NS;
+    a.failed = false;
+    a.used = 0;
     if (what) {
-        print_answer(a.out, what);
+        add_answer(&a, what);
     } else {
-        fputs("{\"error\": \"no such request\"}\n", a.out);
+        th_text_add(&text, "{\"error\": \"no such request\"}\n");
     }
-    fputc('\0', a.out);
-    const int code = th_os_printer_close(a.out, put, &a);
-    return !code && !a.failed; /* musl's stream forgets it */
+    put(&text, "", 1);
+    send_page(&a);
+    return !a.failed;
 }
 
-/* The stream is there with the lock only: at_exit counts on it. False: the peer has not got all. */
+/* False: the peer has not got all. */
 static bool reply(int fd, const char *request) {
     take_lock();
-    const bool sent = !ending && send_answer(fd, kind_of(request));
+    const bool sent = send_answer(fd, kind_of(request));
     th_lock_release(&lock);
     return sent;
 }
@@ -327,7 +326,7 @@ static bool take(void) {
 /* Looks at the workers if it is time for that; `*next` is when it is again. False: it is over. */
 static bool look(int64_t *next) {
     take_lock();
-    const bool goes_on = observed != NULL && !ending;
+    const bool goes_on = observed != NULL;
     *next = th_live_look(observed, th_os_now());
     th_lock_release(&lock);
     return goes_on;
@@ -403,7 +402,6 @@ static void in_child(void) {
     th_lock_init(&lock);
     observed = NULL;
     observed_count = 0;
-    ending = false;
     th_live_forget();
     th_store_relaxed(&xleaving, 0u); /* relaxed: there is no other thread */
     th_store_relaxed(&xwanted, 0u);  /* relaxed: likewise */
@@ -416,18 +414,6 @@ static void take_turn(void) {
     if (observed_count) {
         th_os_wakeup_set(wakeup);
     }
-}
-
-/*
- * The process ends, and exit() flushes all streams, without their locks or behind one that waits
- * for its reader. So the answer that is being written gives up or is done, and none begins after.
- */
-static void at_exit(void) {
-    take_turn(); /* and it keeps its count in xleaving */
-    take_lock_first();
-    ending = true;
-    give_lock_back();
-    th_lock_release(&turn);
 }
 
 /* The socket and the wake-up. */
@@ -456,10 +442,6 @@ static void close_both(void) {
 
 /* With `turn`: the socket and its thread. */
 static int open_all(void) {
-    static bool told; /* exit() */
-    if (!told) {
-        told = !th_os_printer_at_exit(at_exit);
-    }
     th_lock_acquire(&th_observed_lock);
     for (unsigned i = 0; i < PLACES; i++) {
         peers[i] = (peer){.fd = -1};

@@ -7,8 +7,6 @@
 #ifndef TH_SOCKET_H
 #define TH_SOCKET_H
 
-#include <stdio.h>
-
 #include "base/cc.h"
 
 /* ---- addresses ---- */
@@ -168,20 +166,5 @@ bool th_os_private_asks(void);
 bool th_os_private_admits(const char *line);
 /* Closes it, and removes its file. */
 void th_os_private_close(th_os_private *listener);
-
-/*
- * A stream for printing whose bytes go to `put`, which returns how many it has taken: all, or 0 for
- * an error; at the latest when it is closed. NULL: no memory, or the system has no such streams.
- */
-typedef ptrdiff_t (*th_os_print_fn)(void *cookie, const char *bytes, size_t size);
-FILE *th_os_printer_open(th_os_print_fn put, void *cookie);
-/* With the same `put` and `cookie`: 0, or -EIO: not all has gone there. */
-int th_os_printer_close(FILE *out, th_os_print_fn put, void *cookie);
-/*
- * Has this called when the process ends by exit, before the streams are flushed: that would call
- * `put`, or change what another thread prints with. Nothing on Windows, where such a stream is a
- * file and exit takes the lock of each. 0 or -ENOMEM.
- */
-int th_os_printer_at_exit(void (*call)(void));
 
 #endif

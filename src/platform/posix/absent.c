@@ -4,7 +4,6 @@
  * that are printed to a function.
  */
 #include <errno.h>
-#include <stdio.h>
 
 #include "platform/faults.h"
 #include "platform/file.h"
@@ -84,20 +83,4 @@ int64_t th_os_file_writev_now(int fd, const th_os_part parts[], unsigned n, int6
 bool th_os_file_begins(int fd) {
     (void)fd;
     return false;
-}
-
-/* ---- printing: to a file without a name, which is read at the end ---- */
-
-int th_os_printer_close(FILE *out, th_os_print_fn put, void *cookie) {
-    char bytes[4096];
-    size_t n;
-    const int saved = th_os_errno_get();
-    bool whole = !fflush(out) && !ferror(out) && !fseek(out, 0, SEEK_SET);
-    while (whole && (n = fread(bytes, 1, sizeof bytes, out)) > 0) {
-        whole = put(cookie, bytes, n) == (ptrdiff_t)n;
-    }
-    whole = whole && !ferror(out);
-    fclose(out);
-    th_os_errno_set(saved);
-    return whole ? 0 : -EIO;
 }

@@ -89,25 +89,6 @@ size_t th_os_file_entry_at(const void *bytes, size_t at, th_os_file_entry *out) 
     return at;
 }
 
-FILE *th_os_printer_open(th_os_print_fn put, void *cookie) {
-    (void)put;
-    (void)cookie;
-    return NULL;
-}
-
-int th_os_printer_close(FILE *out, th_os_print_fn put, void *cookie) {
-    const bool whole = !fflush(out) && !ferror(out);
-    (void)put;
-    (void)cookie;
-    fclose(out);
-    return whole ? 0 : -EIO;
-}
-
-int th_os_printer_at_exit(void (*call)(void)) {
-    (void)call;
-    return 0;
-}
-
 void th_os_probe_admit(int number) {
     (void)number;
 }

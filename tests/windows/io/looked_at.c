@@ -117,32 +117,3 @@ TEST(the_file_with_the_key_is_the_user_s_alone) {
     rig_stop(&r);
     remove_folder();
 }
-
-static ptrdiff_t taken(void *cookie, const char *bytes, size_t size) {
-    (void)bytes;
-    *(size_t *)cookie += size;
-    return (ptrdiff_t)size;
-}
-
-TEST(nobody_knows_where_it_prints) {
-    /* Files of names that count up are in the way of nothing. */
-    enum { FILES = 4 };
-    char path[300];
-    size_t size = 0;
-    const char *base = getenv("TEMP");
-    for (int i = 0; i < FILES; i++) {
-        snprintf(path, sizeof path, "%s/thrum-%d-%d", base ? base : ".", (int)_getpid(), i);
-        FILE *out = fopen(path, "w");
-        CHECK(out != NULL);
-        fclose(out);
-    }
-    FILE *out = th_os_printer_open(taken, &size);
-    CHECK(out != NULL);
-    CHECK_EQ(fputs("text", out) >= 0, 1);
-    CHECK_EQ(th_os_printer_close(out, taken, &size), 0);
-    CHECK_EQ(size, 4);
-    for (int i = 0; i < FILES; i++) {
-        snprintf(path, sizeof path, "%s/thrum-%d-%d", base ? base : ".", (int)_getpid(), i);
-        CHECK_EQ(_unlink(path), 0);
-    }
-}

@@ -1,5 +1,5 @@
 /*
- * private.c: a listener for the process's own user, and streams for printing.
+ * private.c: a listener for the process's own user.
  *
  * Not every Windows has UNIX sockets, and those that have do not tell who is at the other side. So
  * it is a port of the own machine, and a file in the user's folder (%LOCALAPPDATA%\thrum\PID) that
@@ -8,9 +8,8 @@
  */
 #include "platform/windows/winsock/winsock.h"
 
-#include <fcntl.h>
-#include <io.h>
 #include <ntsecapi.h>
+#include <stdio.h>
 #include <string.h>
 #include <wchar.h>
 
@@ -187,42 +186,4 @@ void th_os_private_close(th_os_private *listener) {
     remove_file();
     th_os_io_close(listener->fd);
     listener->fd = -1;
-}
-
-/* ---- printing ---- */
-
-/*
- * The C library has no streams of the program's: it is a file that goes away when it is closed. Its
- * name nobody guesses, and whoever sees it may not open it.
- */
-FILE *th_os_printer_open(th_os_print_fn put, void *cookie) {
-    own_user own;
-    char name[KEY_TEXT + 1];
-    wchar_t folder[MAX_PATH + 1];
-    wchar_t path[MAX_PATH + 64];
-    (void)put;
-    (void)cookie;
-    if (!GetTempPathW(MAX_PATH + 1, folder) || make_text(name) || own_user_begin(&own)) {
-        return NULL;
-    }
-    (void)swprintf(path, MAX_PATH + 64, L"%lsthrum-%hs", folder, name);
-    HANDLE handle =
-        CreateFileW(path, GENERIC_READ | GENERIC_WRITE | DELETE, FILE_SHARE_DELETE, &own.attributes,
-                    CREATE_NEW, FILE_ATTRIBUTE_TEMPORARY | FILE_FLAG_DELETE_ON_CLOSE, NULL);
-    if (handle == INVALID_HANDLE_VALUE) {
-        return NULL;
-    }
-    const int fd = _open_osfhandle((intptr_t)handle, _O_BINARY);
-    FILE *out = fd < 0 ? NULL : _fdopen(fd, "w+b");
-    if (!out && fd >= 0) {
-        (void)_close(fd);
-    } else if (!out) {
-        CloseHandle(handle);
-    }
-    return out;
-}
-
-int th_os_printer_at_exit(void (*call)(void)) {
-    (void)call;
-    return 0;
 }
