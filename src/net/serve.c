@@ -31,6 +31,12 @@
 
 typedef struct server server;
 
+/* The connections of all servers of a scheduler, for its metrics. */
+typedef struct servers {
+    thrum_sched *sched;
+    uint64_t xserved;
+} servers;
+
 /* A connection; the server's list has it as long as its function runs. */
 typedef struct served {
     server *of;
@@ -55,68 +61,37 @@ struct server {
     unsigned next_home;
     char name[THRUM_NAME_MAX + 1]; /* constant: "tcp:127.0.0.1:80", the listener's */
 
+    servers *all;
     th_lock lock; /* protects the list */
     served *first;
     unsigned count;
-
-    server *next; /* the list of all servers of its scheduler; under that one's lock */
 };
 
 static bool is_draining(const server *s) {
     return th_load_relaxed(&s->xdraining) != 0; /* relaxed: whoever sets it tells afterwards */
 }
 
-/* ---- all servers of a scheduler, for its metrics ---- */
+/* ---- the metrics ---- */
 
-typedef struct servers {
-    thrum_sched *sched;
-    th_lock lock;
-    server *first;
-} servers;
+static void *make(thrum_sched *sched) {
+    servers *all = th_sched_alloc(sched, sizeof *all);
+    if (all) {
+        all->sched = sched;
+    }
+    return all;
+}
 
 static void free_servers(void *instance) {
     th_sched_free(((servers *)instance)->sched, instance);
 }
 
 static void add_metrics(void *instance, thrum_metrics *metrics) {
-    servers *all = instance;
-    th_lock_acquire(&all->lock);
-    for (server *s = all->first; s; s = s->next) {
-        th_lock_acquire(&s->lock);
-        metrics->io_served += s->count;
-        th_lock_release(&s->lock);
-    }
-    th_lock_release(&all->lock);
-}
-
-static void *make(thrum_sched *sched) {
-    servers *all = th_sched_alloc(sched, sizeof *all);
-    if (all) {
-        all->sched = sched;
-        th_lock_init(&all->lock);
-    }
-    return all;
+    const servers *all = instance;
+    metrics->io_served += th_load_relaxed(&all->xserved); /* relaxed: a figure */
 }
 
 static const th_driver driver = {
     .name = "serve", .make = make, .stop = free_servers, .metrics = add_metrics};
-
-static void list_server(servers *all, server *s) {
-    th_lock_acquire(&all->lock);
-    s->next = all->first;
-    all->first = s;
-    th_lock_release(&all->lock);
-}
-
-static void unlist_server(servers *all, const server *s) {
-    th_lock_acquire(&all->lock);
-    server **link = &all->first;
-    while (*link != s) {
-        link = &(*link)->next;
-    }
-    *link = s->next;
-    th_lock_release(&all->lock);
-}
 
 /* ---- names of tasks, for dumps and traces ---- */
 
@@ -162,6 +137,7 @@ static void list(server *s, served *c) {
     }
     s->first = c;
     s->count++;
+    th_add_relaxed(&s->all->xserved, UINT64_C(1)); /* relaxed: a figure */
     th_lock_release(&s->lock);
 }
 
@@ -176,6 +152,7 @@ static void unlist(server *s, served *c) {
         c->next->prev = c->prev;
     }
     s->count--;
+    th_sub_relaxed(&s->all->xserved, UINT64_C(1)); /* relaxed: a figure */
     th_lock_release(&s->lock);
 }
 
@@ -422,8 +399,8 @@ int thrum_serve(thrum_io listener, int (*connection)(thrum_io io, void *arg), vo
     if (!record) {
         return code;
     }
-    servers *all = th_sched_driver(sched, &driver);
-    if (!all) {
+    s.all = th_sched_driver(sched, &driver);
+    if (!s.all) {
         return -ENOMEM;
     }
     th_lock_init(&s.lock);
@@ -432,10 +409,7 @@ int thrum_serve(thrum_io listener, int (*connection)(thrum_io io, void *arg), vo
     thrum_event_init(&s.ended, THRUM_EVENT_AUTO, false);
     thrum_sem_init(&s.places, s.options.connections_max);
     name_server(&s);
-    list_server(all, &s);
-    code = serve(&s);
-    unlist_server(all, &s);
-    return code;
+    return serve(&s);
 }
 
 /* ---- between two requests ---- */
