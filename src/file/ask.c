@@ -41,7 +41,7 @@ int64_t th_operation_ask(th_operation *operation, thrum_time deadline) {
 
 void th_operation_drop(th_operation *operation) {
     if (operation->asked) {
-        th_file_pool_drop(operation);
+        th_jobs_drop(&th_file_jobs, &operation->job);
     } else {
         th_operation_free(operation);
     }

@@ -28,16 +28,6 @@ th_jobs th_file_jobs = {.name = "thrum-file",
                         .linger = LINGER};
 #define jobs th_file_jobs
 
-void th_file_pool_join(th_operation *operation, th_waiter *me,
-                       void (*begin)(th_jobs *jobs, th_job *job)) {
-    th_jobs_begin(&jobs);
-    th_lock_acquire(&jobs.lock);
-    operation->asked = true;
-    begin(&jobs, &operation->job);
-    th_jobs_join(&jobs, &operation->job, me, operation->told);
-    th_lock_release(&jobs.lock);
-}
-
 int th_file_pool_wait(th_operation *operation, th_waiter *me, thrum_time deadline) {
     const int code = th_jobs_wait(&jobs, &operation->job, me, deadline);
     return code ? code : operation->job.code;
@@ -70,8 +60,4 @@ int th_file_pool_ask(th_operation *operation, thrum_time deadline) {
     th_lock_release(&jobs.lock);
     th_jobs_called(&jobs, call);
     return th_file_pool_wait(operation, &me, deadline);
-}
-
-void th_file_pool_drop(th_operation *operation) {
-    th_jobs_drop(&jobs, &operation->job);
 }

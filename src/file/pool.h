@@ -14,15 +14,6 @@ extern th_jobs th_file_jobs;
  * has ended the wait: then it goes on, or is never begun.
  */
 int th_file_pool_ask(th_operation *operation, thrum_time deadline);
-/* The caller's reference is given up. */
-void th_file_pool_drop(th_operation *operation);
-
-/*
- * Puts the caller's waiter on an operation that was never asked for, after `begin` has been called,
- * with the lock.
- */
-void th_file_pool_join(th_operation *operation, th_waiter *me,
-                       void (*begin)(th_jobs *jobs, th_job *job));
 /* Waits: 0, or the code that has ended the wait, or with which no call could be made. */
 int th_file_pool_wait(th_operation *operation, th_waiter *me, thrum_time deadline);
 

@@ -236,7 +236,7 @@ static bool leave_to_thread(const ring *r) {
     operation->make = empty;
     operation->finish = empty_all_the_same;
     th_file_pool_put(operation);
-    th_file_pool_drop(operation);
+    th_jobs_drop(&th_file_jobs, &operation->job);
     return true;
 }
 
@@ -385,7 +385,12 @@ bool th_ring_ask(th_operation *operation, thrum_time deadline, int *code) {
     if (!r) {
         return false;
     }
-    th_file_pool_join(operation, &me, th_jobs_begun);
+    th_jobs_begin(&th_file_jobs);
+    th_lock_acquire(&th_file_jobs.lock);
+    operation->asked = true;
+    th_jobs_begun(&th_file_jobs, &operation->job);
+    th_jobs_join(&th_file_jobs, &operation->job, &me, operation->told);
+    th_lock_release(&th_file_jobs.lock);
     if (put(r, worker, operation)) {
         take_back(operation);
     } else {
