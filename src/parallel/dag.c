@@ -7,27 +7,18 @@
 #include <limits.h>
 #include <string.h>
 
+#include "core/basis/config.h"
 #include "core/state/worker.h"
 #include "parallel/dag_run.h"
 #include "platform/platform.h"
 
 #define ROOM_FIRST TH_LIMIT((size_t)16, (size_t)2)
 
-static void *system_alloc(void *ctx, size_t size) {
-    (void)ctx;
-    return th_os_alloc(size);
-}
-
-static void system_free(void *ctx, void *ptr) {
-    (void)ctx;
-    th_os_free(ptr);
-}
-
 int thrum_dag_create(thrum_dag **out) {
     if (!out) {
         return -EINVAL;
     }
-    thrum_dag made = {.alloc = system_alloc, .free = system_free};
+    thrum_dag made = {.alloc = th_alloc_default, .free = th_free_default};
     const th_worker *worker = th_here();
     if (worker) {
         const thrum_config *config = &worker->sched->config;

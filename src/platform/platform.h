@@ -65,12 +65,16 @@ typedef struct th_os_cpuset {
  * PIPE, XFSZ and SYS if the caller has those unblocked: so the program's own threads get the
  * program's signals, and each thread gets the signals that it causes. In a process that the thread
  * forks, the mask is the one that the caller has here, unless the thread has changed its own
- * meanwhile. `name` is cut to the length that the system keeps.
+ * meanwhile. `name` is cut to the length that the system keeps. The thread may run on these CPUs
+ * only (NULL: as its starter). Returns the system's code if it refuses.
  */
-int th_os_thread_start(th_os_thread *thread, const char *name, void (*entry)(void *), void *arg);
-/* The same, only on these CPUs (NULL: as the caller). Returns the system's code if it refuses. */
 int th_os_thread_start_on(th_os_thread *thread, const char *name, void (*entry)(void *), void *arg,
                           const th_os_cpuset *cpus);
+static inline int th_os_thread_start(th_os_thread *thread, const char *name, void (*entry)(void *),
+                                     void *arg) {
+    return th_os_thread_start_on(thread, name, entry, arg, NULL);
+}
+
 /*
  * By a thread of the library's that runs no task, only writes reports: where nobody reads them any
  * more, or the file must not grow, that ends no program (PIPE, XFSZ).

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "core/basis/config.h"
 #include "core/ready/waiter.h"
 #include "core/state/thread.h"
 #include "core/task/await.h"
@@ -392,16 +393,6 @@ int thrum_pool_borrow_on_until(thrum_pool *pool, void *items[], size_t n, thrum_
 
 /* ---- the beginning and the end ---- */
 
-static void *alloc_default(void *ctx, size_t size) {
-    (void)ctx;
-    return th_os_alloc(size);
-}
-
-static void free_default(void *ctx, void *ptr) {
-    (void)ctx;
-    th_os_free(ptr);
-}
-
 void thrum_pool_config_init(thrum_pool_config *config) {
     *config = (thrum_pool_config)THRUM_POOL_CONFIG_INIT;
 }
@@ -461,8 +452,8 @@ int thrum_pool_create(thrum_pool **out, const thrum_pool_config *config) {
     }
     thrum_pool_config kept = *config;
     if (!kept.alloc) {
-        kept.alloc = alloc_default;
-        kept.free = free_default;
+        kept.alloc = th_alloc_default;
+        kept.free = th_free_default;
     }
     if (kept.item_size > SIZE_MAX - sizeof(item) - 15) {
         return -ENOMEM;

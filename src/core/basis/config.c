@@ -11,18 +11,16 @@
 #include "core/basis/stack_state.h"
 #include "platform/platform.h"
 
-static void *alloc_default(void *ctx, size_t size);
-
 bool th_config_has_own_alloc(const thrum_config *config) {
-    return config->alloc == alloc_default;
+    return config->alloc == th_alloc_default;
 }
 
-static void *alloc_default(void *ctx, size_t size) {
+void *th_alloc_default(void *ctx, size_t size) {
     (void)ctx;
     return th_os_alloc(size);
 }
 
-static void free_default(void *ctx, void *ptr) {
+void th_free_default(void *ctx, void *ptr) {
     (void)ctx;
     th_os_free(ptr);
 }
@@ -293,8 +291,8 @@ int th_config_settle(thrum_config *out, const thrum_config *in) {
         out->workers = cpus < THRUM_WORKERS_MAX ? cpus : THRUM_WORKERS_MAX;
     }
     if (!out->alloc) {
-        out->alloc = alloc_default;
-        out->free = free_default;
+        out->alloc = th_alloc_default;
+        out->free = th_free_default;
     }
     if (!out->name) {
         out->name = "thrum";

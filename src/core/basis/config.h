@@ -23,6 +23,10 @@ bool th_config_env_trace(void);
 /* The number of spare workers that a settled config asks for. */
 unsigned th_config_spares(const thrum_config *config);
 
+/* The hooks of those that name none: the system's heap. */
+void *th_alloc_default(void *ctx, size_t size);
+void th_free_default(void *ctx, void *ptr);
+
 /* Whether a settled config takes memory from the library's own default, not from a hook. */
 bool th_config_has_own_alloc(const thrum_config *config);
 

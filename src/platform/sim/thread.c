@@ -31,7 +31,9 @@ void sim_thread_ends(void) {
     }
 }
 
-int th_os_thread_start(th_os_thread *thread, const char *name, void (*entry)(void *), void *arg) {
+int th_os_thread_start_on(th_os_thread *thread, const char *name, void (*entry)(void *), void *arg,
+                          const th_os_cpuset *cpus) {
+    (void)cpus;
     if (th_os_fails(TH_OS_FAULT_THREAD) || sim_choose(SIM_REFUSAL, 2) != 0)
         return -EAGAIN;
     start *s = sim_memory(sizeof *s);
@@ -82,12 +84,6 @@ uintptr_t th_os_thread_pointer(uint64_t number) {
 
 void th_os_thread_detach(th_os_thread thread) {
     (void)thread;
-}
-
-int th_os_thread_start_on(th_os_thread *thread, const char *name, void (*entry)(void *), void *arg,
-                          const th_os_cpuset *cpus) {
-    (void)cpus;
-    return th_os_thread_start(thread, name, entry, arg);
 }
 
 int th_os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {

@@ -23,12 +23,6 @@ void *th_os_alloc(size_t size) {
     return ptr;
 }
 
-void th_os_free(void *ptr) {
-    int saved = th_os_errno_get();
-    free(ptr);
-    th_os_errno_set(saved);
-}
-
 size_t th_os_page_size(void) {
     static size_t xsize;
     size_t size = th_load_relaxed(&xsize); /* relaxed: all threads write the same value */

@@ -115,10 +115,6 @@ static TH_NO_TSAN const sigset_t *mask_of_program(const sigset_t *starters) {
     return ours ? &theirs : starters;
 }
 
-int th_os_thread_start(th_os_thread *thread, const char *name, void (*entry)(void *), void *arg) {
-    return th_os_thread_start_on(thread, name, entry, arg, NULL);
-}
-
 int th_os_thread_start_on(th_os_thread *thread, const char *name, void (*entry)(void *), void *arg,
                           const th_os_cpuset *cpus) {
     if (th_os_fails(TH_OS_FAULT_THREAD))

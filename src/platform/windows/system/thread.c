@@ -185,10 +185,6 @@ static int begin(th_os_thread *thread, start *s, const th_os_cpuset *cpus) {
     return 0;
 }
 
-int th_os_thread_start(th_os_thread *thread, const char *name, void (*entry)(void *), void *arg) {
-    return th_os_thread_start_on(thread, name, entry, arg, NULL);
-}
-
 int th_os_thread_start_on(th_os_thread *thread, const char *name, void (*entry)(void *), void *arg,
                           const th_os_cpuset *cpus) {
     if (th_os_fails(TH_OS_FAULT_THREAD)) {

@@ -1,7 +1,9 @@
 /*
- * errno.c: the thread's errno, which every other file here leaves as it was.
+ * alike.c: what the C libraries of all systems do alike: the thread's errno, which every other file
+ * here leaves as it was, and giving memory back.
  */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "platform/platform.h"
 
@@ -21,4 +23,10 @@ TH_NOINLINE TH_NO_TSAN int th_os_errno_get(void) {
 TH_NOINLINE TH_NO_TSAN void th_os_errno_set(int value) {
     __asm__ volatile("" ::: "memory");
     errno = value;
+}
+
+void th_os_free(void *ptr) {
+    int saved = th_os_errno_get();
+    free(ptr);
+    th_os_errno_set(saved);
 }
