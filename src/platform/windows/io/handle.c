@@ -41,41 +41,38 @@ static void leave(SRWLOCK *place) {
     }
 }
 
-int64_t th_handle_readv(int fd, const th_os_part parts[], unsigned n) {
+/* Moves the parts until one is short: how many bytes, and the system's error. */
+static int64_t move(int fd, const th_os_part parts[], unsigned n, bool write, DWORD *error) {
+    const HANDLE handle = th_nt_handle(fd);
     SRWLOCK *place = place_of(fd);
     int64_t total = 0;
-    DWORD error = ERROR_SUCCESS;
+    *error = ERROR_SUCCESS;
     for (unsigned i = first_of(parts, n); i < n; i++) {
-        DWORD got = 0;
-        if (!ReadFile(th_nt_handle(fd), parts[i].base, size_of(parts[i].size), &got, NULL)) {
-            error = GetLastError();
+        const DWORD size = size_of(parts[i].size);
+        DWORD moved = 0;
+        if (!(write ? WriteFile(handle, parts[i].base, size, &moved, NULL)
+                    : ReadFile(handle, parts[i].base, size, &moved, NULL))) {
+            *error = GetLastError();
             break;
         }
-        total += got;
-        if (!place || got < parts[i].size) {
+        total += moved;
+        if (!place || moved < parts[i].size) {
             break;
         }
     }
     leave(place);
+    return total;
+}
+
+int64_t th_handle_readv(int fd, const th_os_part parts[], unsigned n) {
+    DWORD error;
+    const int64_t total = move(fd, parts, n, false, &error);
     const bool ended = error == ERROR_BROKEN_PIPE || error == ERROR_HANDLE_EOF;
     return total || !error || ended ? total : -th_nt_errno(error);
 }
 
 int64_t th_handle_writev(int fd, const th_os_part parts[], unsigned n) {
-    SRWLOCK *place = place_of(fd);
-    int64_t total = 0;
-    DWORD error = ERROR_SUCCESS;
-    for (unsigned i = first_of(parts, n); i < n; i++) {
-        DWORD sent = 0;
-        if (!WriteFile(th_nt_handle(fd), parts[i].base, size_of(parts[i].size), &sent, NULL)) {
-            error = GetLastError();
-            break;
-        }
-        total += sent;
-        if (!place || sent < parts[i].size) {
-            break;
-        }
-    }
-    leave(place);
+    DWORD error;
+    const int64_t total = move(fd, parts, n, true, &error);
     return total || !error ? total : -th_nt_errno(error);
 }
