@@ -40,7 +40,7 @@ static th_file_way way_of(int fd, bool waits) {
 
 static int adopt(thrum_io *out, int fd, const th_os_file_request *r) {
     const bool waits = r->flags & (TH_OS_FILE_DIRECT | TH_OS_FILE_SYNC);
-    const int code = r->kind == TH_OS_FILE ? th_record_adopt_file(out, fd, way_of(fd, waits))
+    const int code = r->kind == TH_OS_FILE ? th_record_adopt_file(out, fd, NULL, way_of(fd, waits))
                                            : th_record_adopt(out, fd, r->kind, true);
     if (code) {
         (void)th_os_io_close(fd);
@@ -77,7 +77,7 @@ int thrum_file_adopt(thrum_io *out, int fd) {
     if (code != -EPERM) {
         return code ? code : -EINVAL;
     }
-    return th_record_adopt_open_file(out, fd, &identity, way_of(fd, th_os_file_waits(fd)));
+    return th_record_adopt_file(out, fd, &identity, way_of(fd, th_os_file_waits(fd)));
 }
 
 /* ---- the file as a whole ---- */

@@ -221,7 +221,7 @@ static int wait_for(const copying *c, unsigned wanted) {
         {.io = c->from, .bits = THRUM_IO_READ, .aside = wanted != THRUM_IO_READ},
     };
     /* For the bytes in hands it does not matter that the descriptor is closed that they are of. */
-    int code = th_watch_any(both, c->held ? 1 : 2, c->deadline);
+    int code = th_watch_any(both, c->held ? 1 : 2, c->deadline, NULL);
     if (code > 0) {
         code = both[0].ready < 0 || both[1].ready < 0 ? -EBADF : 0;
     }

@@ -196,19 +196,13 @@ int th_record_adopt_duplicate(thrum_io *out, int fd, th_os_kind kind, bool poole
     return take_over(out, fd, from, NULL);
 }
 
-int th_record_adopt_file(thrum_io *out, int fd, th_file_way way) {
+int th_record_adopt_file(thrum_io *out, int fd, const th_os_identity *identity, th_file_way way) {
     const origin from = {.kind = TH_OS_FILE,
-                         .fresh = true,
-                         .alone = true,
+                         .fresh = !identity,
+                         .alone = !identity,
                          .shared = true, /* nothing of it is changed */
                          .pooled = true,
                          .way = way};
-    return take_over(out, fd, from, NULL);
-}
-
-int th_record_adopt_open_file(thrum_io *out, int fd, const th_os_identity *identity,
-                              th_file_way way) {
-    const origin from = {.kind = TH_OS_FILE, .shared = true, .pooled = true, .way = way};
     return take_over(out, fd, from, identity);
 }
 

@@ -71,12 +71,11 @@ int th_record_adopt(thrum_io *out, int fd, th_os_kind kind, bool fresh);
  */
 int th_record_adopt_duplicate(thrum_io *out, int fd, th_os_kind kind, bool pooled);
 
-/* The same for a file that the library has just opened. */
-int th_record_adopt_file(thrum_io *out, int fd, th_file_way way);
-
-/* The same for one that the program has opened, and may have given to the library before. */
-int th_record_adopt_open_file(thrum_io *out, int fd, const th_os_identity *identity,
-                              th_file_way way);
+/*
+ * The same for a file that the library has just opened; or, if it has an identity, one that the
+ * program has opened, and may have given to the library before.
+ */
+int th_record_adopt_file(thrum_io *out, int fd, const th_os_identity *identity, th_file_way way);
 
 /*
  * Uses are of calls that nothing waits for: operations on files. A close leaves the descriptor to

@@ -116,7 +116,7 @@ int thrum_signal_catch(int signal) {
     return code;
 }
 
-static int release(int signal, int64_t lingers) {
+int th_signal_release_lingering(int signal, int64_t lingers) {
     if (!is_signal(signal)) {
         return -EINVAL;
     }
@@ -134,11 +134,7 @@ static int release(int signal, int64_t lingers) {
 }
 
 int thrum_signal_release(int signal) {
-    return release(signal, 0);
-}
-
-int th_signal_release_lingering(int signal, int64_t until) {
-    return release(signal, until);
+    return th_signal_release_lingering(signal, 0);
 }
 
 /* ---- waiting ---- */

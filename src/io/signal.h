@@ -8,7 +8,7 @@
 
 /*
  * As thrum_signal_release; but if nobody wants the signal caught any more, it is let pass until
- * that time (not 0), and does only then what it did before. The handler stays, until the signal is
+ * that time, and does only then what it did before. The handler stays, until the signal is
  * caught again. One that ended a program's work may be followed by another that means the same:
  * timeout(1) sends one to the program, and then one to its process group.
  */

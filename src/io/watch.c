@@ -151,7 +151,7 @@ static int begin(th_watched watched[], unsigned n, const th_fiber *fiber) {
     return 0;
 }
 
-static int watch_any(th_watched watched[], unsigned n, thrum_time deadline, const char *address) {
+int th_watch_any(th_watched watched[], unsigned n, thrum_time deadline, const char *address) {
     th_fiber *fiber = th_fiber_self();
     int wakeup = -1;
     int code = begin(watched, n, fiber);
@@ -170,14 +170,6 @@ static int watch_any(th_watched watched[], unsigned n, thrum_time deadline, cons
     return code;
 }
 
-int th_watch_any(th_watched watched[], unsigned n, thrum_time deadline) {
-    return watch_any(watched, n, deadline, NULL);
-}
-
-int th_watch_to_dial(th_watched watched[], unsigned n, thrum_time deadline, const char *address) {
-    return watch_any(watched, n, deadline, address);
-}
-
 int thrum_io_wait(thrum_io io, unsigned bits, thrum_time deadline) {
     if (!bits || bits & ~(THRUM_IO_READ | THRUM_IO_WRITE)) {
         return -EINVAL;
@@ -190,7 +182,7 @@ int thrum_io_wait(thrum_io io, unsigned bits, thrum_time deadline) {
     if (deadline != THRUM_FOREVER && deadline <= thrum_now()) {
         return -ETIMEDOUT;
     }
-    code = th_watch_any(&one, 1, deadline);
+    code = th_watch_any(&one, 1, deadline, NULL);
     /* No set takes what is always ready, as files and /dev/null are. */
     return code > 0 ? one.ready : code == -EPERM ? (int)bits : code;
 }

@@ -23,9 +23,8 @@ typedef struct th_watched {
 /*
  * Waits until one of them is ready, or closed, or the deadline has passed: returns how many have
  * `ready` set, -ETIMEDOUT, -ECANCELED, or the code of what the system refuses. n is at least 1.
+ * `address`: the one that is dialed by this, for reports; or NULL.
  */
-int th_watch_any(th_watched watched[], unsigned n, thrum_time deadline);
-/* The same to dial this address, which reports tell. */
-int th_watch_to_dial(th_watched watched[], unsigned n, thrum_time deadline, const char *address);
+int th_watch_any(th_watched watched[], unsigned n, thrum_time deadline, const char *address);
 
 #endif

@@ -7,9 +7,9 @@
 #include "thrum/io.h"
 
 /*
- * The same as thrum_accept until *xflag is set and the listener's reading direction was told
- * (th_direction_tell): then -ESHUTDOWN.
+ * The same as thrum_accept_until; with a flag, until *xflag is set and the listener's reading
+ * direction was told (th_direction_tell): then -ESHUTDOWN.
  */
-int th_accept_unless(thrum_io listener, thrum_io *out, const uint32_t *xflag);
+int th_accept_unless(thrum_io listener, thrum_io *out, thrum_time deadline, const uint32_t *xflag);
 
 #endif

@@ -164,7 +164,7 @@ static int run(race *r, thrum_io *out) {
             return r->code;
         }
         bool more = r->tried < r->n && r->step < r->deadline;
-        int code = th_watch_to_dial(r->watched, r->flying, more ? r->step : r->deadline, r->text);
+        int code = th_watch_any(r->watched, r->flying, more ? r->step : r->deadline, r->text);
         if (code < 0 && !(code == -ETIMEDOUT && more)) {
             return code;
         }

@@ -237,8 +237,7 @@ static int enter(th_inside *inside, thrum_io listener, thrum_time deadline, cons
     return code;
 }
 
-static int accept_until(thrum_io listener, thrum_io *out, thrum_time deadline,
-                        const uint32_t *xflag) {
+int th_accept_unless(thrum_io listener, thrum_io *out, thrum_time deadline, const uint32_t *xflag) {
     th_inside inside;
     if (!out) {
         return -EINVAL;
@@ -263,11 +262,7 @@ static int accept_until(thrum_io listener, thrum_io *out, thrum_time deadline,
 }
 
 int thrum_accept_until(thrum_io listener, thrum_io *out, thrum_time deadline) {
-    return accept_until(listener, out, deadline, NULL);
-}
-
-int th_accept_unless(thrum_io listener, thrum_io *out, const uint32_t *xflag) {
-    return accept_until(listener, out, THRUM_FOREVER, xflag);
+    return th_accept_unless(listener, out, deadline, NULL);
 }
 
 int thrum_accept(thrum_io listener, thrum_io *out) {

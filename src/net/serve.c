@@ -209,7 +209,7 @@ static int accept_all(server *s) {
     int code = 0;
     while (!code && wait_for_place(s)) {
         thrum_io io;
-        code = th_accept_unless(s->listener, &io, &s->xdraining);
+        code = th_accept_unless(s->listener, &io, THRUM_FOREVER, &s->xdraining);
         if (!code) {
             code = begin_connection(s, io);
             continue;

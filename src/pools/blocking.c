@@ -141,7 +141,7 @@ int th_blocking_pool_run(th_blocking_pool *pool, thrum_fn fn, void *arg, int *re
 
 /* ---- the driver ---- */
 
-th_blocking_pool *th_blocking_pool_new(thrum_sched *sched) {
+void *th_blocking_pool_new(thrum_sched *sched) {
     th_blocking_pool *pool = th_sched_alloc(sched, sizeof *pool);
     if (pool) {
         const thrum_config *config = th_sched_config(sched);
@@ -159,7 +159,8 @@ th_blocking_pool *th_blocking_pool_new(thrum_sched *sched) {
     return pool;
 }
 
-void th_blocking_pool_free(th_blocking_pool *pool) {
+void th_blocking_pool_free(void *instance) {
+    th_blocking_pool *pool = instance;
     th_jobs_stop(&pool->jobs);
     th_lock_acquire(&pool->jobs.lock);
     member *last = pool->left;
@@ -168,14 +169,6 @@ void th_blocking_pool_free(th_blocking_pool *pool) {
         reap(pool, last);
     }
     th_sched_free(pool->sched, pool);
-}
-
-static void *make(thrum_sched *sched) {
-    return th_blocking_pool_new(sched);
-}
-
-static void stop(void *instance) {
-    th_blocking_pool_free(instance);
 }
 
 static void add_metrics(void *instance, thrum_metrics *metrics) {
@@ -190,8 +183,10 @@ static void add_metrics(void *instance, thrum_metrics *metrics) {
     th_lock_release(&pool->jobs.lock);
 }
 
-static const th_driver driver = {
-    .name = "blocking", .make = make, .stop = stop, .metrics = add_metrics};
+static const th_driver driver = {.name = "blocking",
+                                 .make = th_blocking_pool_new,
+                                 .stop = th_blocking_pool_free,
+                                 .metrics = add_metrics};
 
 int thrum_blocking(thrum_fn fn, void *arg, int *result) {
     int value = 0;

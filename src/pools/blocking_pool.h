@@ -11,13 +11,13 @@
 typedef struct th_blocking_pool th_blocking_pool;
 
 /* An empty pool, with the limits of the scheduler's config; NULL: no memory. */
-th_blocking_pool *th_blocking_pool_new(thrum_sched *sched);
+void *th_blocking_pool_new(thrum_sched *sched);
 
 /*
  * Ends and joins all threads, and frees the pool. No thread may be in th_blocking_pool_run, or call
  * it, any more. Blocks the thread.
  */
-void th_blocking_pool_free(th_blocking_pool *pool);
+void th_blocking_pool_free(void *pool);
 
 /*
  * Runs fn(arg) on a thread of the pool and waits for it; *result gets its value. Returns 0, or

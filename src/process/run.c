@@ -52,24 +52,20 @@ static void close_io(thrum_io *io) {
 typedef struct piece {
     void *memory;
     size_t size;
+    bool write;
     int64_t result;
 } piece;
 
-static int read_piece(void *ctx, th_record *record) {
+static int call_on(void *ctx, th_record *record) {
     piece *p = ctx;
-    p->result = th_os_io_read(record->fd, record->kind, p->memory, p->size);
+    p->result = p->write ? th_os_io_write(record->fd, record->kind, p->memory, p->size)
+                         : th_os_io_read(record->fd, record->kind, p->memory, p->size);
     return 0;
 }
 
-static int write_piece(void *ctx, th_record *record) {
-    piece *p = ctx;
-    p->result = th_os_io_write(record->fd, record->kind, p->memory, p->size);
-    return 0;
-}
-
-static int64_t move_piece(thrum_io io, th_quick_fn call, void *memory, size_t size) {
-    piece p = {memory, size < PIECE ? size : PIECE, 0};
-    int code = th_quick_on(io, call, &p);
+static int64_t move_piece(thrum_io io, void *memory, size_t size, bool write) {
+    piece p = {memory, size < PIECE ? size : PIECE, write, 0};
+    int code = th_quick_on(io, call_on, &p);
     return code ? code : p.result;
 }
 
@@ -77,7 +73,7 @@ static int64_t move_piece(thrum_io io, th_quick_fn call, void *memory, size_t si
 
 /* 0 or a code: input is not lost behind a success, but that which the program does not read. */
 static int feed(run *r) {
-    int64_t n = move_piece(r->in, write_piece, (void *)(uintptr_t)r->input, r->left);
+    int64_t n = move_piece(r->in, (void *)(uintptr_t)r->input, r->left, true);
     if (n > 0) {
         r->input += n;
         r->left -= (size_t)n;
@@ -132,7 +128,7 @@ static int64_t take(run *r, sink *s) {
     if (code) {
         return code;
     }
-    int64_t n = move_piece(s->io, read_piece, memory, size);
+    int64_t n = move_piece(s->io, memory, size, false);
     if (n > 0) {
         s->all += (uint64_t)n;
         s->size += memory == r->dropped ? 0 : (size_t)n;
@@ -197,7 +193,7 @@ static int serve(run *r, thrum_time deadline) {
         if (!r->ended) {
             watch(watched, &n, r->process->io, THRUM_IO_READ);
         }
-        code = th_watch_any(watched, n, deadline);
+        code = th_watch_any(watched, n, deadline, NULL);
         code = code < 0 ? code : serve_ready(r, watched, n);
     }
     return code < 0 ? code : 0;

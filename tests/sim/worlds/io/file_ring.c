@@ -74,7 +74,7 @@ static void play(unsigned workers, thrum_fn first, thrum_fn second) {
     const thrum_config config = whole_config(workers);
     descriptors = sim_descriptors();
     th_store_relaxed(&xended, 0u);
-    sim_check(th_record_adopt_file(&io, sim_regular(), TH_FILE_TRIES) == 0);
+    sim_check(th_record_adopt_file(&io, sim_regular(), NULL, TH_FILE_TRIES) == 0);
     thrum_sched *sched = whole_start(&config);
     thrum_attr attr = THRUM_ATTR_INIT;
     attr.sched = sched;
