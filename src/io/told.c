@@ -16,10 +16,6 @@ static bool writes(const void *direction) {
     return ((const th_direction *)direction)->on == TH_ON_OUTPUT;
 }
 
-static uint32_t turn_of(const void *direction) {
-    return th_told_turn(direction);
-}
-
 static bool tell(const void *direction, uint32_t turn, th_told *told) {
     const bool out = writes(direction);
     if (!(turn & 1) || th_told_turn(direction) != turn) {
@@ -33,7 +29,7 @@ static bool tell(const void *direction, uint32_t turn, th_told *told) {
     return !code && th_told_turn(direction) == turn;
 }
 
-static const th_world world = {number, writes, turn_of, tell};
+static const th_world world = {number, writes, tell};
 
 void th_told_begin(void) {
     th_world_register(&world);

@@ -9,7 +9,7 @@
  *
  * The class's lock protects the list of free slots, and the words in it. While a slot is in use,
  * its word belongs to the thread that got it: so a guard is installed, and pages are given back,
- * without the lock. Words are read and written atomically only because th_stacks_each looks at
+ * without the lock. Words are read and written atomically only because th_stacks_some looks at
  * those in use as well.
  *
  * These functions are not shown to the thread sanitizer: stacks are got and put in a context that
@@ -92,7 +92,7 @@ TH_NO_TSAN int th_stack_get(th_stacks *stacks, unsigned class_index, th_stack *o
             give_slot(books, slot);
             return code;
         }
-        /* relaxed: th_stacks_each may see either value */
+        /* relaxed: th_stacks_some may see either value */
         th_store_relaxed(xword, IN_USE | (uint32_t)out->guard << GUARD_SHIFT);
     }
     return 0;
@@ -324,7 +324,7 @@ TH_NO_TSAN static void make_ready(th_stacks *stacks, th_stack *stack, uint32_t m
         stack->guard = THRUM_GUARD_MADVISE;
     th_lock_acquire(&books->lock);
     uint32_t guard = (uint32_t)stack->guard << GUARD_SHIFT;
-    /* relaxed: the lock protects it; th_stacks_each may see either value */
+    /* relaxed: the lock protects it; th_stacks_some may see either value */
     th_store_relaxed(word_of(books, stack->slot), IN_USE | guard);
     for (uint32_t i = more; i > 0; i--) {
         /* relaxed: as above */
@@ -345,7 +345,7 @@ TH_NO_TSAN size_t th_stacks_mprotect_count(void) {
 
 /* ---- pages ---- */
 
-/* What has been given back cannot even be read: th_stacks_each visits stacks with the lock. */
+/* What has been given back cannot even be read: th_stacks_some visits stacks with the lock. */
 TH_NO_TSAN static void *shrink(th_stacks *stacks, const th_stack *stack, size_t keep) {
     th_stack_class_books *books = &stacks->classes[stack->class_index];
     th_lock_acquire(&books->lock);
@@ -473,24 +473,4 @@ TH_NO_TSAN bool th_stacks_some(th_stacks *stacks, th_stack_cursor *at, unsigned 
             return true; /* the cursor stays in this class */
     }
     return false;
-}
-
-/* The arguments of th_stacks_each, which visits a class at once: its lock is held throughout. */
-typedef struct each_visit {
-    void (*visit)(void *ctx, const th_stack *stack, bool in_use);
-    void *ctx;
-} each_visit;
-
-TH_NO_TSAN static bool visit_one(void *ctx, const th_stack *stack, bool in_use) {
-    const each_visit *each = ctx;
-    each->visit(each->ctx, stack, in_use);
-    return true;
-}
-
-TH_NO_TSAN void th_stacks_each(th_stacks *stacks,
-                               void (*visit)(void *ctx, const th_stack *stack, bool in_use),
-                               void *ctx) {
-    th_stack_cursor at = {0};
-    each_visit each = {visit, ctx};
-    (void)th_stacks_some(stacks, &at, UINT32_MAX, visit_one, &each);
 }

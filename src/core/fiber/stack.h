@@ -102,13 +102,6 @@ bool th_stack_find_guard(const th_stack *stack, uintptr_t address);
 void th_stacks_count(th_stacks *stacks, uint64_t *live, uint64_t *bytes);
 size_t th_stacks_live(th_stacks *stacks);
 
-/*
- * Visits each stack that is in use, and each that was once or was made ready (in_use false). Its
- * class is locked meanwhile: `visit` must not get or put a stack.
- */
-void th_stacks_each(th_stacks *stacks, void (*visit)(void *ctx, const th_stack *stack, bool in_use),
-                    void *ctx);
-
 /* A place among all stacks. All zero: the first. */
 typedef struct th_stack_cursor {
     unsigned class_index;
@@ -117,8 +110,9 @@ typedef struct th_stack_cursor {
 } th_stack_cursor;
 
 /*
- * The same in pieces: goes on from the cursor, until `visit` says false or `max` were visited.
- * False: the last stack was visited.
+ * Visits each stack that is in use, and each that was once or was made ready (in_use false), from
+ * the cursor on, until `visit` says false or `max` were visited. Its class is locked meanwhile:
+ * `visit` must not get or put a stack. False: the last stack was visited.
  */
 bool th_stacks_some(th_stacks *stacks, th_stack_cursor *at, unsigned max,
                     bool (*visit)(void *ctx, const th_stack *stack, bool in_use), void *ctx);

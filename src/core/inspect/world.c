@@ -24,10 +24,6 @@ bool th_world_writes(const void *direction) {
     return world_of()->writes(direction);
 }
 
-uint32_t th_world_turn(const void *direction) {
-    return world_of()->turn(direction);
-}
-
 bool th_world_tell(const void *direction, uint32_t turn, th_told *told) {
     return world_of()->tell(direction, turn, told);
 }

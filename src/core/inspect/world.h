@@ -21,7 +21,6 @@ typedef struct th_told {
 typedef struct th_world {
     int (*number)(const void *direction);
     bool (*writes)(const void *direction); /* whether it is the direction of writing */
-    uint32_t (*turn)(const void *direction);
     bool (*tell)(const void *direction, uint32_t turn, th_told *told);
 } th_world;
 
@@ -32,8 +31,6 @@ void th_world_register(const th_world *world);
 int th_world_number(const void *direction);
 /* Whether the direction is that of writing. */
 bool th_world_writes(const void *direction);
-/* The present turn. */
-uint32_t th_world_turn(const void *direction);
 /*
  * Asks the system what the descriptor is: true, if the turn has not ended before it was asked. It
  * takes no lock of the library's.

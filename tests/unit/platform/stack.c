@@ -133,23 +133,25 @@ TEST(high_water_and_trim) {
     close_stacks(&stacks);
 }
 
-static void count_visit(void *ctx, const th_stack *stack, bool in_use) {
+static bool count_visit(void *ctx, const th_stack *stack, bool in_use) {
     int *counts = ctx;
     CHECK(stack->guard != THRUM_GUARD_AUTO);
     counts[in_use]++;
+    return true;
 }
 
 TEST(each_visits_used_and_free_slots) {
     /* It visits every slot that ever had a stack, and tells whether it has one now. */
     th_stacks stacks;
     th_stack all[20];
+    th_stack_cursor at = {0};
     int counts[2] = {0, 0};
     open_stacks(&stacks, THRUM_GUARD_AUTO);
     for (int i = 0; i < 20; i++)
         CHECK_EQ(th_stack_get(&stacks, i % 2 ? 0 : CLASS_128K, &all[i]), 0);
     for (int i = 0; i < 7; i++)
         th_stack_put(&stacks, all[i]);
-    th_stacks_each(&stacks, count_visit, counts);
+    CHECK(!th_stacks_some(&stacks, &at, UINT32_MAX, count_visit, counts));
     CHECK_EQ(counts[true], 13);
     CHECK_EQ(counts[false], 7);
     for (int i = 7; i < 20; i++)

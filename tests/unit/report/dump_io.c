@@ -15,6 +15,7 @@
 #include <thrum/signal.h>
 
 #include "core/inspect/world.h"
+#include "io/told.h"
 
 /* ---- names, as the C library would look them up ---- */
 
@@ -454,7 +455,7 @@ TEST(nothing_is_told_of_a_number_that_is_another_ones) {
         const th_direction *direction = direction_of(e.io[0], THRUM_IO_READ);
         const uint32_t turn = e.io[0].turn;
         CHECK_EQ(th_world_number(direction), e.fds[0]);
-        CHECK_EQ(th_world_turn(direction), turn);
+        CHECK_EQ(th_told_turn(direction), turn);
         CHECK(th_world_tell(direction, turn, &told));
         CHECK(strncmp(told.text, pair_told(e.fds[0], ""), 4) == 0);
         CHECK(!th_world_tell(direction, turn + 2, &told));
