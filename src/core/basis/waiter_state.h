@@ -86,6 +86,11 @@ static inline bool th_on_is_outside(th_on on) {
     return on >= TH_ON_INPUT;
 }
 
+/* Whether what is waited for comes to all that wait, also to those that come round too late. */
+static inline bool th_on_is_for_all(th_on on) {
+    return on == TH_ON_JOIN || on == TH_ON_BARRIER;
+}
+
 /* Whether the object is a direction of a descriptor. */
 static inline bool th_on_is_descriptor(th_on on) {
     return on >= TH_ON_INPUT && on <= TH_ON_CLOSE;

@@ -40,8 +40,7 @@ static int got_from_waker(th_await *me) {
 static bool leaves(th_await *me) {
     /* A task ends once, and a barrier opens for all that stand there, for whoever comes late too;
      * what others give went to another waiter. */
-    return me->leave(me->object, &me->waiter) ||
-           (me->waiter.on != TH_ON_JOIN && me->waiter.on != TH_ON_BARRIER);
+    return me->leave(me->object, &me->waiter) || !th_on_is_for_all((th_on)me->waiter.on);
 }
 
 int th_await_init(thrum_await *await, thrum_task *task, th_on on, void *object,
@@ -80,6 +79,33 @@ int th_await_post(thrum_await *await, thrum_time deadline) {
         return code ? code : 1;
     }
     return leaves(me) ? code : 1;
+}
+
+int th_await_init_for(thrum_await *await, thrum_task *task, const th_wait_kind *kind,
+                      void *object) {
+    int code = th_await_init(await, task, kind->on, object, kind->leave);
+    if (!code) {
+        th_await_of(await)->got = kind->got;
+    }
+    return code;
+}
+
+int th_await_standing(const th_wait_kind *kind, thrum_await *await, thrum_time deadline) {
+    th_await *me = th_await_of(await);
+    int code = kind->stand(me->object, &me->waiter, th_is_late(deadline));
+    if (code) {
+        return code;
+    }
+    if (kind->locked) {
+        th_waiter_give_up(me->object, kind->unlocked, kind->locked > sizeof(uint32_t));
+    }
+    return th_await_post(await, deadline);
+}
+
+int th_await_on(const th_wait_kind *kind, void *object, thrum_await *await, thrum_task *task,
+                thrum_time deadline) {
+    int code = th_await_init_for(await, task, kind, object);
+    return code ? code : th_await_standing(kind, await, deadline);
 }
 
 int thrum_await_end(thrum_await *await) {

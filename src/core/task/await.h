@@ -5,7 +5,7 @@
 #ifndef TH_AWAIT_H
 #define TH_AWAIT_H
 
-#include "core/basis/waiter_state.h"
+#include "core/wait/wait.h"
 #include "thrum/await.h"
 
 /* The inside of a thrum_await. */
@@ -43,6 +43,12 @@ int th_await_init(thrum_await *await, thrum_task *task, th_on on, void *object,
  * list.
  */
 int th_await_post(thrum_await *await, thrum_time deadline);
+
+/* The same two for a kind of wait, which the second one begins; and both together. */
+int th_await_init_for(thrum_await *await, thrum_task *task, const th_wait_kind *kind, void *object);
+int th_await_standing(const th_wait_kind *kind, thrum_await *await, thrum_time deadline);
+int th_await_on(const th_wait_kind *kind, void *object, thrum_await *await, thrum_task *task,
+                thrum_time deadline);
 
 static inline th_await *th_await_of(thrum_await *await) {
     return (th_await *)(void *)await;

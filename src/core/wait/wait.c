@@ -13,12 +13,10 @@
 #include "core/due/fork_slots.h"
 #include "core/ready/submit.h"
 #include "core/due/timer.h"
-#include "core/ready/waiter.h"
 #include "core/state/worker.h"
 #include "core/wait/cancel.h"
 #include "core/wait/delegated.h"
 #include "core/wait/switch.h"
-#include "platform/platform.h"
 
 static bool released(th_waiter *waiter) {
     /* pairs: th_waiter_wake, th_waiter_release; what the waker wrote */
@@ -235,6 +233,10 @@ int th_waiter_result(uint32_t outcome) {
     return outcome == TH_WAIT_WOKEN      ? 0
            : outcome == TH_WAIT_TIMEDOUT ? -ETIMEDOUT
                                          : cancelled_result();
+}
+
+bool th_is_late(int64_t deadline) {
+    return deadline != TH_FOREVER && deadline <= th_os_now();
 }
 
 /* ---- waiting with the list locked ---- */

@@ -10,9 +10,8 @@
 #ifndef TH_WAIT_H
 #define TH_WAIT_H
 
-#include "base/cc.h"
-#include "core/basis/waiter_state.h"
-#include "queue/work.h"
+#include "core/ready/waiter.h"
+#include "platform/platform.h"
 
 /*
  * Makes a waiter for the caller, a fiber or a plain thread, before it is put on a list. `object` is
@@ -73,5 +72,68 @@ bool th_waits_alone(void);
 
 /* An outcome as a code: 0, -ETIMEDOUT, -ECANCELED (for a plain thread -ESHUTDOWN). */
 int th_waiter_result(uint32_t outcome);
+
+/*
+ * A kind of wait, which a primitive describes once for fibers and plain threads (th_wait_on) and
+ * for tasks (th_await_on). It is a constant, so that its functions can be inlined.
+ */
+typedef struct th_wait_kind {
+    th_on on;
+    /*
+     * Takes what is waited for, or puts the waiter on the list. Returns more than 0 if the caller
+     * has it, 0 if the waiter is queued, or a code. It queues no waiter that is late: -ETIMEDOUT.
+     */
+    int (*stand)(void *object, th_waiter *me, bool late);
+    /* Takes a waiter that gives up off the list. False: it was off the list already. */
+    bool (*leave)(void *object, th_waiter *me);
+    /* NULL, or what the run of a task that has got it does first: it makes itself the owner. */
+    void (*got)(void *object, th_waiter *me);
+    /*
+     * If `stand` keeps the list's lock when it has queued the waiter: the size of the lock's word,
+     * with which the object begins, and its value without the lock. Else 0.
+     */
+    unsigned locked;
+    uint32_t unlocked;
+} th_wait_kind;
+
+/* Whether the deadline has passed. */
+bool th_is_late(int64_t deadline);
+
+/*
+ * Waits with a waiter that `stand` has queued. A timed one that is not woken leaves the list. After
+ * a wake the object may be gone.
+ */
+static TH_ALWAYS_INLINE int th_wait_queued(const th_wait_kind *kind, void *object, th_waiter *me,
+                                           bool timed, int64_t deadline) {
+    const bool wide = kind->locked > sizeof(uint32_t);
+    if (!timed) {
+        return th_waiter_result(kind->locked
+                                    ? th_waiter_wait_unlock(me, object, kind->unlocked, wide)
+                                    : th_waiter_wait(me));
+    }
+    if (kind->locked) {
+        th_waiter_give_up(object, kind->unlocked, wide);
+    }
+    int code = th_waiter_result(th_waiter_wait_until(me, deadline));
+    return code && !kind->leave(object, me) && th_on_is_for_all(kind->on) ? 0 : code;
+}
+
+/* Takes what is waited for, or queues the waiter and waits. 0 or a code. */
+static TH_ALWAYS_INLINE int th_wait_with(const th_wait_kind *kind, void *object, th_waiter *me,
+                                         bool timed, int64_t deadline) {
+    int code = kind->stand(object, me, false);
+    return code > 0 ? 0 : code ? code : th_wait_queued(kind, object, me, timed, deadline);
+}
+
+/*
+ * The whole wait of a fiber or a plain thread, in the caller's frame: after a switch each return
+ * mispredicts.
+ */
+static TH_ALWAYS_INLINE int th_wait_on(const th_wait_kind *kind, void *object, int64_t deadline) {
+    const bool timed = deadline != TH_FOREVER;
+    th_waiter me;
+    th_waiter_init_for(&me, kind->on, object, timed, kind->leave);
+    return th_wait_with(kind, object, &me, timed, deadline);
+}
 
 #endif
