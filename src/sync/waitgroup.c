@@ -22,8 +22,6 @@
 #include "base/check.h"
 #include "core/state/thread.h"
 #include "core/task/await.h"
-#include "core/wait/wait.h"
-#include "platform/platform.h"
 #include "sync/waitlist.h"
 #include "sync/wordlock.h"
 
@@ -151,54 +149,36 @@ static bool leave(void *object, th_waiter *me) {
     return listed;
 }
 
-/* What has become of a waiter: the count is, or fell to, 0; it is queued; neither, being late. */
-typedef enum { ZERO, STANDS, LATE } standing;
-
-/* A late one looks, and is never queued. Where the count is 0 it waits for the whole word to be. */
-static TH_ALWAYS_INLINE standing stand(thrum_waitgroup *wg, th_waiter *me, bool late) {
+/* Where the count is 0 it waits for the whole word to be. */
+static TH_ALWAYS_INLINE int stand(void *object, th_waiter *me, bool late) {
+    thrum_waitgroup *wg = object;
     uint64_t *xword = &wg->reserved_word;
     unsigned spins = 0;
     for (;;) {
         /* pairs: subtract, th_word64_publish; what was written before every done is visible */
         uint64_t seen = th_load_acquire(xword);
         if (seen == 0) {
-            return ZERO;
+            return 1;
         }
         if (late && count_of(seen) > 0) {
-            return LATE;
+            return -ETIMEDOUT;
         }
         if (is_locked(seen)) {
             th_backoff(&spins);
         } else if (th_word64_lock(xword, seen)) {
-            return enqueue(wg, me) ? STANDS : ZERO;
+            return enqueue(wg, me) ? 0 : 1;
         }
     }
 }
 
-/* Returns an int, so that the wait can be a tail call: after a switch each return mispredicts. */
-static TH_ALWAYS_INLINE int wait(thrum_waitgroup *wg, bool timed, thrum_time deadline) {
-    th_waiter me;
-    th_waiter_init_for(&me, TH_ON_WAITGROUP, wg, timed, leave);
-    if (stand(wg, &me, false) == ZERO) {
-        return 0;
-    }
-    /* after a wake the waitgroup may be gone */
-    if (!timed) {
-        return th_waiter_result(th_waiter_wait(&me));
-    }
-    int result = th_waiter_result(th_waiter_wait_until(&me, deadline));
-    if (result) {
-        leave(wg, &me);
-    }
-    return result;
-}
+static const th_wait_kind waits = {.on = TH_ON_WAITGROUP, .stand = stand, .leave = leave};
 
 int thrum_waitgroup_wait_until(thrum_waitgroup *wg, thrum_time deadline) {
-    return wait(wg, true, deadline);
+    return th_wait_on(&waits, wg, deadline);
 }
 
 static TH_NOINLINE int wait_slow(thrum_waitgroup *wg) {
-    return wait(wg, false, THRUM_FOREVER);
+    return th_wait_on(&waits, wg, THRUM_FOREVER);
 }
 
 int thrum_waitgroup_wait(thrum_waitgroup *wg) {
@@ -211,19 +191,7 @@ int thrum_waitgroup_wait(thrum_waitgroup *wg) {
 
 int thrum_waitgroup_on_until(thrum_waitgroup *wg, thrum_await *await, thrum_task *task,
                              thrum_time deadline) {
-    int code = th_await_init(await, task, TH_ON_WAITGROUP, wg, leave);
-    if (code) {
-        return code;
-    }
-    bool late = deadline != THRUM_FOREVER && deadline <= th_os_now();
-    switch (stand(wg, &th_await_of(await)->waiter, late)) {
-    case ZERO:
-        return 1;
-    case LATE:
-        return -ETIMEDOUT;
-    default:
-        return th_await_post(await, deadline);
-    }
+    return th_await_on(&waits, wg, await, task, deadline);
 }
 
 void thrum_waitgroup_init(thrum_waitgroup *wg, unsigned n) {
