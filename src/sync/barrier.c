@@ -18,8 +18,6 @@
 #include "base/check.h"
 #include "core/state/thread.h"
 #include "core/task/await.h"
-#include "core/wait/wait.h"
-#include "platform/platform.h"
 #include "sync/waitlist.h"
 #include "sync/wordlock.h"
 
@@ -47,11 +45,9 @@ static bool leave(void *object, th_waiter *me) {
     return listed;
 }
 
-/*
- * True: the caller is the last, and has opened the barrier. False: the waiter is queued, or, where
- * it is too late, has not come.
- */
-static TH_ALWAYS_INLINE bool arrive(thrum_barrier *barrier, th_waiter *me, bool late) {
+/* The last one opens the barrier. */
+static TH_ALWAYS_INLINE int stand(void *object, th_waiter *me, bool late) {
+    thrum_barrier *barrier = object;
     uint32_t arrived = lock_list(barrier);
     if (arrived + 1 < barrier->reserved_n) {
         if (!late) {
@@ -59,48 +55,36 @@ static TH_ALWAYS_INLINE bool arrive(thrum_barrier *barrier, th_waiter *me, bool 
             arrived++;
         }
         unlock_list(barrier, arrived);
-        return false;
+        return late ? -ETIMEDOUT : 0;
     }
     th_waiter *chain = th_waitlist_detach(list_of(barrier));
     unlock_list(barrier, 0);
     th_waitlist_wake_all(chain);
-    return true;
+    return 1;
 }
 
-static TH_ALWAYS_INLINE int wait(thrum_barrier *barrier, bool timed, thrum_time deadline) {
+static const th_wait_kind waits = {.on = TH_ON_BARRIER, .stand = stand, .leave = leave};
+
+int thrum_barrier_wait_until(thrum_barrier *barrier, thrum_time deadline) {
+    const bool timed = deadline != THRUM_FOREVER;
     th_waiter me;
     th_waiter_init_for(&me, TH_ON_BARRIER, barrier, timed, leave);
-    if (arrive(barrier, &me, false)) {
-        return 1;
-    }
-    /* after a wake the barrier may be gone */
-    if (!timed) {
-        return th_waiter_result(th_waiter_wait(&me));
-    }
-    int result = th_waiter_result(th_waiter_wait_until(&me, deadline));
-    return result && leave(barrier, &me) ? result : 0;
+    int code = stand(barrier, &me, false);
+    return code ? code : th_wait_queued(&waits, barrier, &me, timed, deadline);
 }
 
 int thrum_barrier_wait(thrum_barrier *barrier) {
-    return wait(barrier, false, THRUM_FOREVER);
-}
-
-int thrum_barrier_wait_until(thrum_barrier *barrier, thrum_time deadline) {
-    return wait(barrier, true, deadline);
+    return thrum_barrier_wait_until(barrier, THRUM_FOREVER);
 }
 
 int thrum_barrier_on_until(thrum_barrier *barrier, thrum_await *await, thrum_task *task,
                            thrum_time deadline) {
-    int code = th_await_init(await, task, TH_ON_BARRIER, barrier, leave);
+    int code = th_await_init_for(await, task, &waits, barrier);
+    if (!code) {
+        code = stand(barrier, &th_await_of(await)->waiter, th_is_late(deadline));
+    }
     if (code) {
         return code;
-    }
-    bool late = deadline != THRUM_FOREVER && deadline <= th_os_now();
-    if (arrive(barrier, &th_await_of(await)->waiter, late)) {
-        return 1;
-    }
-    if (late) {
-        return -ETIMEDOUT;
     }
     code = th_await_post(await, deadline);
     return code == 1 ? 2 : code; /* another was the last */
