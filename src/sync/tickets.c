@@ -21,7 +21,6 @@
 #include "core/state/thread.h"
 #include "core/state/worker.h"
 #include "core/task/await.h"
-#include "core/wait/wait.h"
 #include "platform/platform.h"
 #include "sync/waitlist.h"
 #include "sync/wordlock.h"
@@ -103,63 +102,41 @@ static bool leave(void *object, th_waiter *me) {
     return listed;
 }
 
-/* True: the waiter is queued. False: the ticket's turn has come. */
-static bool enqueue(thrum_ticket *ticket, th_waiter *me) {
+static TH_ALWAYS_INLINE int stand(void *object, th_waiter *me, bool late) {
+    thrum_ticket *ticket = object;
+    if (thrum_ticket_is_called(ticket)) {
+        return 1;
+    }
+    if (late) {
+        return -ETIMEDOUT;
+    }
     thrum_tickets *tickets = ticket->reserved_tickets;
     lock_list(tickets);
     /* relaxed: written under the list lock */
-    bool waits = th_load_relaxed(&ticket->reserved_called) == 0;
-    if (waits) {
+    bool called = th_load_relaxed(&ticket->reserved_called) != 0;
+    if (!called) {
         th_waitlist_push(waiters_of(ticket), me);
     }
     unlock_list(tickets);
-    return waits;
+    return called;
 }
 
-static TH_ALWAYS_INLINE int wait(thrum_ticket *ticket, bool timed, thrum_time deadline) {
+static const th_wait_kind waits = {.on = TH_ON_TICKET, .stand = stand, .leave = leave};
+
+int thrum_ticket_wait_until(thrum_ticket *ticket, thrum_time deadline) {
     if (!ticket->reserved_tickets) {
         return -EINVAL;
     }
-    if (thrum_ticket_is_called(ticket)) {
-        return 0;
-    }
-    th_waiter me;
-    th_waiter_init_for(&me, TH_ON_TICKET, ticket, timed, leave);
-    if (!enqueue(ticket, &me)) {
-        return 0;
-    }
-    if (!timed) {
-        return th_waiter_result(th_waiter_wait(&me));
-    }
-    int result = th_waiter_result(th_waiter_wait_until(&me, deadline));
-    if (result) {
-        leave(ticket, &me);
-    }
-    return result;
+    return thrum_ticket_is_called(ticket) ? 0 : th_wait_on(&waits, ticket, deadline);
 }
 
 int thrum_ticket_wait(thrum_ticket *ticket) {
-    return wait(ticket, false, THRUM_FOREVER);
-}
-
-int thrum_ticket_wait_until(thrum_ticket *ticket, thrum_time deadline) {
-    return wait(ticket, true, deadline);
+    return thrum_ticket_wait_until(ticket, THRUM_FOREVER);
 }
 
 int thrum_ticket_on_until(thrum_ticket *ticket, thrum_await *await, thrum_task *task,
                           thrum_time deadline) {
-    int code = ticket->reserved_tickets ? th_await_init(await, task, TH_ON_TICKET, ticket, leave)
-                                        : -EINVAL;
-    if (code) {
-        return code;
-    }
-    if (thrum_ticket_is_called(ticket)) {
-        return 1;
-    }
-    if (deadline != THRUM_FOREVER && deadline <= th_os_now()) {
-        return -ETIMEDOUT;
-    }
-    return enqueue(ticket, &th_await_of(await)->waiter) ? th_await_post(await, deadline) : 1;
+    return ticket->reserved_tickets ? th_await_on(&waits, ticket, await, task, deadline) : -EINVAL;
 }
 
 /* ---- the turn ---- */
