@@ -22,7 +22,6 @@
 #include "core/ready/waiter.h"
 #include "core/state/thread.h"
 #include "core/task/await.h"
-#include "core/wait/wait.h"
 #include "platform/platform.h"
 #include "sync/waitlist.h"
 #include "sync/wordlock.h"
@@ -177,69 +176,61 @@ static bool leave(void *object, th_waiter *me) {
 }
 
 /*
- * True: n units were taken. False: the list lock was taken, with all units, which are set aside for
- * the waiter; it lacks at least one, and is still to be queued.
+ * Takes as many units as the waiter lacks. A waiter that is queued has all units that are there set
+ * aside for it, and lacks at least one more.
  */
-static TH_ALWAYS_INLINE bool take_or_lock(thrum_sem *sem, th_waiter *me, unsigned n) {
+static TH_ALWAYS_INLINE int stand(void *object, th_waiter *me, bool late) {
+    thrum_sem *sem = object;
     uint64_t *xword = &sem->reserved_word;
+    const unsigned n = (unsigned)me->value + 1;
     unsigned spins = 0;
     for (;;) {
         /* relaxed: the compare-exchange decides */
         uint64_t seen = th_load_relaxed(xword);
-        if ((seen & TH_WORD_LOCKED) != 0) {
-            th_backoff(&spins);
-        } else if (has_units(seen, n)) {
+        if (has_units(seen, n)) { /* hence without flags */
             if (take(xword, seen, n)) {
-                return true;
+                return 1;
             }
-        } else if (n == 1) { /* the value is 0, and the waiter lacks only this one */
-            if (th_word64_lock(xword, seen)) {
-                me->since_ns = 0;
-                return false;
-            }
-        } else if (lock_and_take_all(xword, seen)) {
-            unsigned there = (unsigned)(seen >> TH_WORD_SHIFT);
+        } else if (late) {
+            return -ETIMEDOUT;
+        } else if ((seen & TH_WORD_LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if (n == 1 ? th_word64_lock(xword, seen) : lock_and_take_all(xword, seen)) {
+            const int32_t there = n == 1 ? 0 : (int32_t)(seen >> TH_WORD_SHIFT);
             me->since_ns = there;
-            me->value = (int32_t)(n - there - 1);
-            return false;
+            me->value -= there;
+            th_waitlist_push(list_of(sem), me);
+            return 0;
         }
     }
 }
 
-/*
- * Takes n units, or queues and waits until they are handed over. It returns an int, so that the
- * call can be a tail call: after a switch each return costs a misprediction.
- */
-static TH_ALWAYS_INLINE int wait(thrum_sem *sem, unsigned n, bool timed, thrum_time deadline) {
+/* A waiter that is queued keeps the list lock. */
+static const th_wait_kind waits = {.on = TH_ON_SEM,
+                                   .stand = stand,
+                                   .leave = leave,
+                                   .locked = sizeof(uint64_t),
+                                   .unlocked = TH_WORD_WAITERS};
+_Static_assert(offsetof(thrum_sem, reserved_word) == 0, "as a th_wait_kind says");
+
+static TH_ALWAYS_INLINE int wait(thrum_sem *sem, unsigned n, thrum_time deadline) {
+    const bool timed = deadline != THRUM_FOREVER;
     th_waiter me;
     th_waiter_init_for(&me, TH_ON_SEM, sem, timed, leave);
-    if (take_or_lock(sem, &me, n)) {
-        return 0;
-    }
-    th_waitlist_push(list_of(sem), &me);
-    /* after a wake the units are the caller's, and the semaphore may be gone */
-    if (!timed) {
-        return th_waiter_result(
-            th_waiter_wait_unlock(&me, &sem->reserved_word, TH_WORD_WAITERS, true));
-    }
-    th_word64_publish(&sem->reserved_word, TH_WORD_WAITERS);
-    int result = th_waiter_result(th_waiter_wait_until(&me, deadline));
-    if (result) {
-        leave(sem, &me);
-    }
-    return result;
+    me.value = (int32_t)(n - 1);
+    return th_wait_with(&waits, sem, &me, timed, deadline);
 }
 
 static TH_NOINLINE int wait_slow(thrum_sem *sem) {
-    return wait(sem, 1, false, THRUM_FOREVER);
-}
-
-int thrum_sem_wait_n(thrum_sem *sem, unsigned n) {
-    return n > THRUM_SEM_MAX ? -EINVAL : n ? wait(sem, n, false, THRUM_FOREVER) : 0;
+    return wait(sem, 1, THRUM_FOREVER);
 }
 
 int thrum_sem_wait_n_until(thrum_sem *sem, unsigned n, thrum_time deadline) {
-    return n > THRUM_SEM_MAX ? -EINVAL : n ? wait(sem, n, true, deadline) : 0;
+    return n > THRUM_SEM_MAX ? -EINVAL : n ? wait(sem, n, deadline) : 0;
+}
+
+int thrum_sem_wait_n(thrum_sem *sem, unsigned n) {
+    return thrum_sem_wait_n_until(sem, n, THRUM_FOREVER);
 }
 
 int thrum_sem_wait_until(thrum_sem *sem, thrum_time deadline) {
@@ -248,23 +239,12 @@ int thrum_sem_wait_until(thrum_sem *sem, thrum_time deadline) {
 
 int thrum_sem_on_n_until(thrum_sem *sem, unsigned n, thrum_await *await, thrum_task *task,
                          thrum_time deadline) {
-    int code = n > THRUM_SEM_MAX ? -EINVAL : th_await_init(await, task, TH_ON_SEM, sem, leave);
-    if (code) {
-        return code;
+    int code = n > THRUM_SEM_MAX ? -EINVAL : th_await_init_for(await, task, &waits, sem);
+    if (code || n == 0) {
+        return code ? code : 1;
     }
-    if (n == 0 || thrum_sem_try_wait_n(sem, n) == 0) {
-        return 1;
-    }
-    if (deadline != THRUM_FOREVER && deadline <= th_os_now()) {
-        return -ETIMEDOUT;
-    }
-    th_waiter *me = &th_await_of(await)->waiter;
-    if (take_or_lock(sem, me, n)) {
-        return 1;
-    }
-    th_waitlist_push(list_of(sem), me);
-    th_word64_publish(&sem->reserved_word, TH_WORD_WAITERS);
-    return th_await_post(await, deadline);
+    th_await_of(await)->waiter.value = (int32_t)(n - 1);
+    return th_await_standing(&waits, await, deadline);
 }
 
 int thrum_sem_on_until(thrum_sem *sem, thrum_await *await, thrum_task *task, thrum_time deadline) {
