@@ -19,10 +19,8 @@
 #include <errno.h>
 
 #include "base/check.h"
-#include "core/ready/waiter.h"
 #include "core/state/thread.h"
 #include "core/task/await.h"
-#include "core/wait/wait.h"
 #include "platform/platform.h"
 #include "sync/event.h"
 #include "sync/waitlist.h"
@@ -72,44 +70,38 @@ static bool leave(void *object, th_waiter *me) {
     }
 }
 
-/* Returns the wait's result, so that it can be a tail call: after a switch a return mispredicts. */
-static TH_ALWAYS_INLINE int wait(thrum_event *event, th_on on, void *object, bool timed,
-                                 uint64_t message, thrum_time deadline) {
+static TH_ALWAYS_INLINE int stand(void *object, th_waiter *me, bool late) {
+    thrum_event *event = object;
     uint32_t *xword = &event->reserved_word;
     unsigned spins = 0;
-    th_waiter me;
-    th_waiter_init_for(&me, on, object, timed, leave);
-    if (on == TH_ON_OUTSIDE) {
-        me.message = message;
-    }
     for (;;) {
         /* pairs: mark; what the signaler of a manual event wrote is visible */
         uint32_t seen = th_load_acquire(xword);
-        if ((seen & TH_WORD_LOCKED) != 0) {
-            th_backoff(&spins);
-        } else if ((seen & SIGNALED) != 0) {
+        if ((seen & SIGNALED) != 0) { /* hence without flags */
             if (pass(event, seen)) {
-                return 0;
+                return 1;
             }
+        } else if (late) {
+            return -ETIMEDOUT;
+        } else if ((seen & TH_WORD_LOCKED) != 0) {
+            th_backoff(&spins);
         } else if (th_word32_lock(xword, seen)) {
-            th_waitlist_push(list_of(event), &me);
-            /* after a wake the signal is the caller's, and the event may be gone */
-            if (!timed) {
-                return th_waiter_result(
-                    th_waiter_wait_unlock(&me, xword, seen | TH_WORD_WAITERS, false));
-            }
-            th_word32_publish(xword, TH_WORD_WAITERS);
-            int result = th_waiter_result(th_waiter_wait_until(&me, deadline));
-            if (result) {
-                leave(event, &me);
-            }
-            return result;
+            th_waitlist_push(list_of(event), me);
+            return 0;
         }
     }
 }
 
+/* A waiter that is queued keeps the list lock. */
+static const th_wait_kind waits = {.on = TH_ON_EVENT,
+                                   .stand = stand,
+                                   .leave = leave,
+                                   .locked = sizeof(uint32_t),
+                                   .unlocked = TH_WORD_WAITERS};
+_Static_assert(offsetof(thrum_event, reserved_word) == 0, "as a th_wait_kind says");
+
 static TH_NOINLINE int wait_slow(thrum_event *event) {
-    return wait(event, TH_ON_EVENT, event, false, 0, THRUM_FOREVER);
+    return th_wait_on(&waits, event, THRUM_FOREVER);
 }
 
 int thrum_event_wait(thrum_event *event) {
@@ -122,14 +114,16 @@ int thrum_event_wait(thrum_event *event) {
 }
 
 int thrum_event_wait_until(thrum_event *event, thrum_time deadline) {
-    return wait(event, TH_ON_EVENT, event, true, 0, deadline);
+    return th_wait_on(&waits, event, deadline);
 }
 
 /* It is timed also without a deadline: a canceller's `leave` would get the text as its object. */
 static TH_NOINLINE int wait_outside(thrum_event *event, const char *what, uint64_t message,
                                     thrum_time deadline) {
-    void *text = (void *)(uintptr_t)(what ? what : "");
-    return wait(event, TH_ON_OUTSIDE, text, true, message, deadline);
+    th_waiter me;
+    th_waiter_init_for(&me, TH_ON_OUTSIDE, (void *)(uintptr_t)(what ? what : ""), true, NULL);
+    me.message = message;
+    return th_wait_with(&waits, event, &me, true, deadline);
 }
 
 int thrum_event_wait_outside(thrum_event *event, const char *what, thrum_time deadline) {
@@ -163,19 +157,7 @@ bool thrum_event_is_signaled(const thrum_event *event) {
 
 int thrum_event_on_until(thrum_event *event, thrum_await *await, thrum_task *task,
                          thrum_time deadline) {
-    int code = th_await_init(await, task, TH_ON_EVENT, event, leave);
-    while (!code) { /* lock-free: a failure is another's success */
-        if (thrum_event_test(event)) {
-            return 1;
-        }
-        if (deadline != THRUM_FOREVER && deadline <= th_os_now()) {
-            return -ETIMEDOUT;
-        }
-        if (th_event_stand(event, &th_await_of(await)->waiter)) {
-            return th_await_post(await, deadline);
-        }
-    }
-    return code;
+    return th_await_on(&waits, event, await, task, deadline);
 }
 
 /* ---- waiting for any of several ---- */
@@ -198,8 +180,7 @@ static int look_around(thrum_event *const events[], size_t n) {
     return found;
 }
 
-/* Puts a part of a wait on an event's list. False: it is signaled, and the part is on no list. */
-static bool stand(thrum_event *event, th_waiter *part) {
+bool th_event_stand(thrum_event *event, th_waiter *part) {
     uint32_t *xword = &event->reserved_word;
     unsigned spins = 0;
     for (;;) {
@@ -215,10 +196,6 @@ static bool stand(thrum_event *event, th_waiter *part) {
             return true;
         }
     }
-}
-
-bool th_event_stand(thrum_event *event, th_waiter *part) {
-    return stand(event, part);
 }
 
 void th_event_leave(thrum_event *event, th_waiter *part) {
@@ -240,7 +217,7 @@ static TH_NOINLINE int wait_any_on(thrum_event *const events[], size_t n, thrum_
         size_t standing = 0;
         while (standing < n) {
             th_waiter_init_part(&parts[standing], &me, (int32_t)standing);
-            if (!stand(events[standing], &parts[standing])) {
+            if (!th_event_stand(events[standing], &parts[standing])) {
                 break;
             }
             standing++;
@@ -285,7 +262,7 @@ int thrum_event_wait_any(thrum_event *const events[], size_t n, thrum_time deadl
             return found;
         }
     }
-    if (deadline != THRUM_FOREVER && deadline <= th_os_now()) {
+    if (th_is_late(deadline)) {
         return -ETIMEDOUT;
     }
     return n <= FEW ? wait_any_few(events, n, deadline) : wait_any_many(events, n, deadline);
