@@ -12,11 +12,9 @@
 #include <errno.h>
 
 #include "base/check.h"
-#include "core/ready/waiter.h"
 #include "core/state/self_id.h"
 #include "core/state/thread.h"
 #include "core/task/await.h"
-#include "core/wait/wait.h"
 #include "platform/platform.h"
 #include "sync/mutex_owner.h"
 #include "sync/waitlist.h"
@@ -24,12 +22,6 @@
 
 static inline th_waitlist list_of(thrum_cond *cond) {
     return (th_waitlist){&cond->reserved_first, &cond->reserved_last};
-}
-
-static void enqueue(thrum_cond *cond, th_waiter *me) {
-    (void)th_word32_lock_list(&cond->reserved_word);
-    th_waitlist_push(list_of(cond), me);
-    th_word32_publish(&cond->reserved_word, TH_WORD_WAITERS);
 }
 
 /* Takes a waiter that gives up off the list. False: it was off the list already. */
@@ -42,31 +34,44 @@ static bool leave(void *object, th_waiter *me) {
     return listed;
 }
 
-static TH_ALWAYS_INLINE int wait(const char *call, thrum_cond *cond, thrum_mutex *mutex, bool timed,
-                                 thrum_time deadline) {
+static int stand(void *object, th_waiter *me, bool late) {
+    thrum_cond *cond = object;
+    if (late) {
+        return -ETIMEDOUT;
+    }
+    (void)th_word32_lock_list(&cond->reserved_word);
+    th_waitlist_push(list_of(cond), me);
+    th_word32_publish(&cond->reserved_word, TH_WORD_WAITERS);
+    return 0;
+}
+
+static const th_wait_kind waits = {.on = TH_ON_COND, .stand = stand, .leave = leave};
+
+static void check_owner(const char *call, thrum_mutex *mutex) {
     if (th_unlikely(!th_mutex_is_owner(mutex, th_self_id()))) {
         th_misuse(call, "mutex not held by the caller", mutex);
     }
+}
+
+static TH_ALWAYS_INLINE int wait(const char *call, thrum_cond *cond, thrum_mutex *mutex,
+                                 thrum_time deadline) {
+    check_owner(call, mutex);
+    const bool timed = deadline != THRUM_FOREVER;
     th_waiter me;
     th_waiter_init_for(&me, TH_ON_COND, cond, timed, leave);
-    enqueue(cond, &me);
+    (void)stand(cond, &me, false);
     thrum_mutex_unlock(mutex);
-    /* after a wake the cond may be gone, but not the mutex */
-    int result =
-        th_waiter_result(timed ? th_waiter_wait_until(&me, deadline) : th_waiter_wait(&me));
-    if (timed && result) {
-        leave(cond, &me);
-    }
-    thrum_mutex_lock(mutex);
+    int result = th_wait_queued(&waits, cond, &me, timed, deadline);
+    thrum_mutex_lock(mutex); /* after a wake the cond may be gone, but not the mutex */
     return result;
 }
 
 int thrum_cond_wait_until(thrum_cond *cond, thrum_mutex *mutex, thrum_time deadline) {
-    return wait("thrum_cond_wait_until", cond, mutex, true, deadline);
+    return wait("thrum_cond_wait_until", cond, mutex, deadline);
 }
 
 int thrum_cond_wait(thrum_cond *cond, thrum_mutex *mutex) {
-    return wait("thrum_cond_wait", cond, mutex, false, THRUM_FOREVER);
+    return wait("thrum_cond_wait", cond, mutex, THRUM_FOREVER);
 }
 
 /*
@@ -75,19 +80,10 @@ int thrum_cond_wait(thrum_cond *cond, thrum_mutex *mutex) {
  */
 int thrum_cond_on_until(thrum_cond *cond, thrum_mutex *mutex, thrum_await *await, thrum_task *task,
                         thrum_time deadline) {
-    if (th_unlikely(!th_mutex_is_owner(mutex, th_self_id()))) {
-        th_misuse("thrum_cond_on_until", "mutex not held by the caller", mutex);
-    }
-    int code = th_await_init(await, task, TH_ON_COND, cond, leave);
-    if (!code && deadline != THRUM_FOREVER && deadline <= th_os_now()) {
-        code = -ETIMEDOUT;
-    }
+    check_owner("thrum_cond_on_until", mutex);
+    int code = th_await_on(&waits, cond, await, task, deadline);
     if (!code) {
-        enqueue(cond, &th_await_of(await)->waiter);
-        code = th_await_post(await, deadline);
-        if (!code) {
-            thrum_mutex_unlock(mutex); /* the task, the wait and the cond may be gone */
-        }
+        thrum_mutex_unlock(mutex); /* the task, the wait and the cond may be gone */
     }
     return code;
 }
