@@ -21,11 +21,9 @@
 #include <errno.h>
 
 #include "base/check.h"
-#include "core/ready/waiter.h"
 #include "core/state/self_id.h"
 #include "core/state/thread.h"
 #include "core/task/await.h"
-#include "core/wait/wait.h"
 #include "platform/platform.h"
 #include "sync/mutex_owner.h"
 #include "sync/waitlist.h"
@@ -158,14 +156,33 @@ static uint32_t with_waiters(thrum_mutex *mutex, uint32_t word) {
     return th_waitlist_is_empty(list_of(mutex)) ? word : word | TH_WORD_WAITERS;
 }
 
-typedef enum { GOT, PASSED, LATE } arrival;
+/* With the list lock, which it gives up; `word` is the word without LOCKED. */
+static void enqueue(thrum_mutex *mutex, th_waiter *me, uint32_t word) {
+    th_waitlist_push(list_of(mutex), me);
+    th_word32_publish(&mutex->reserved_word, word | TH_WORD_WAITERS);
+}
+
+/* For a waiter of no stack. */
+static int stand(void *object, th_waiter *me, bool late) {
+    thrum_mutex *mutex = object;
+    uint32_t word;
+    if (!lock_list_unless_free(mutex, th_self_id(), &word)) {
+        return 1;
+    }
+    if (late) {
+        th_word32_publish(&mutex->reserved_word, word);
+        return -ETIMEDOUT;
+    }
+    enqueue(mutex, me, word);
+    return 0;
+}
 
 /*
- * The first waiter, which was woken, comes for the mutex. GOT: it has the mutex, and is off the
- * list. PASSED: a running caller was faster; it is the first again, not woken, and must wait.
- * LATE: a running caller was faster, and the deadline has passed; it is off the list.
+ * The first waiter, which was woken, comes for the mutex. 1: it has the mutex, and is off the list.
+ * 0: a running caller was faster; it is the first again, not woken, and must wait. -ETIMEDOUT: a
+ * running caller was faster, and the deadline has passed; it is off the list.
  */
-static arrival arrive(thrum_mutex *mutex, struct mutex_waiter *me, thrum_time deadline) {
+static int arrive(thrum_mutex *mutex, struct mutex_waiter *me, thrum_time deadline) {
     uint32_t *xword = &mutex->reserved_word;
     bool timed = me->waiter.timed;
     int64_t since_ns = me->waiter.since_ns;
@@ -174,11 +191,11 @@ static arrival arrive(thrum_mutex *mutex, struct mutex_waiter *me, thrum_time de
     if ((seen & HELD) == 0 || (seen & HANDOFF) != 0) {
         th_mutex_set_owner(mutex, me->self);
         th_word32_publish(xword, with_waiters(mutex, HELD));
-        return GOT;
+        return 1;
     }
     if (timed && deadline <= th_os_now()) {
         th_word32_publish(xword, with_waiters(mutex, seen & ~WOKEN));
-        return LATE;
+        return -ETIMEDOUT;
     }
     th_waiter_init(&me->waiter, TH_ON_MUTEX, mutex);
     me->waiter.shielded = true;
@@ -186,7 +203,7 @@ static arrival arrive(thrum_mutex *mutex, struct mutex_waiter *me, thrum_time de
     me->waiter.since_ns = since_ns;
     th_waitlist_push_front(list_of(mutex), &me->waiter);
     th_word32_publish(xword, seen & ~WOKEN);
-    return PASSED;
+    return 0;
 }
 
 /* Takes a waiter off the list whose time is out and that was not woken. */
@@ -197,6 +214,17 @@ static bool leave(void *object, th_waiter *me) {
     th_word32_publish(&mutex->reserved_word, with_waiters(mutex, seen));
     return listed;
 }
+
+/* The mutex was handed over to a waiter of no stack, to nobody yet. */
+static void own(void *object, th_waiter *me) {
+    thrum_mutex *mutex = object;
+    (void)th_word32_lock_list(&mutex->reserved_word);
+    th_waitlist_remove(list_of(mutex), me);
+    th_mutex_set_owner(mutex, th_self_id());
+    th_word32_publish(&mutex->reserved_word, with_waiters(mutex, HELD));
+}
+
+static const th_wait_kind waits = {.on = TH_ON_MUTEX, .stand = stand, .leave = leave, .got = own};
 
 static TH_NOINLINE int lock_slow(thrum_mutex *mutex, uint64_t self, thrum_time deadline) {
     if (th_mutex_is_owner(mutex, self)) {
@@ -213,28 +241,12 @@ static TH_NOINLINE int lock_slow(thrum_mutex *mutex, uint64_t self, thrum_time d
     me.waiter.shielded = true; /* locking is not a cancellation point */
     me.waiter.timed = deadline != THRUM_FOREVER;
     me.waiter.since_ns = th_os_now();
-    th_waitlist_push(list_of(mutex), &me.waiter);
-    th_word32_publish(&mutex->reserved_word, word | TH_WORD_WAITERS);
-    arrival how;
+    enqueue(mutex, &me.waiter, word);
+    int code;
     do {
-        int result = th_waiter_result(th_waiter_wait_until(&me.waiter, deadline));
-        if (result) {
-            leave(mutex, &me.waiter);
-            return result;
-        }
-    } while ((how = arrive(mutex, &me, deadline)) == PASSED);
-    return how == GOT ? 0 : -ETIMEDOUT;
-}
-
-/* ---- waiting without a stack ---- */
-
-/* The mutex was handed over, to nobody yet. */
-static void own(void *object, th_waiter *me) {
-    thrum_mutex *mutex = object;
-    (void)th_word32_lock_list(&mutex->reserved_word);
-    th_waitlist_remove(list_of(mutex), me);
-    th_mutex_set_owner(mutex, th_self_id());
-    th_word32_publish(&mutex->reserved_word, with_waiters(mutex, HELD));
+        code = th_wait_queued(&waits, mutex, &me.waiter, me.waiter.timed, deadline);
+    } while (!code && (code = arrive(mutex, &me, deadline)) == 0);
+    return code > 0 ? 0 : code;
 }
 
 /*
@@ -243,25 +255,12 @@ static void own(void *object, th_waiter *me) {
  */
 int thrum_mutex_on_until(thrum_mutex *mutex, thrum_await *await, thrum_task *task,
                          thrum_time deadline) {
-    uint32_t word;
-    int code = th_await_init(await, task, TH_ON_MUTEX, mutex, leave);
+    int code = th_await_init_for(await, task, &waits, mutex);
     if (code) {
         return code;
     }
-    bool late = deadline != THRUM_FOREVER && deadline <= th_os_now();
-    if (!lock_list_unless_free(mutex, th_self_id(), &word)) {
-        return 1;
-    }
-    if (late) {
-        th_word32_publish(&mutex->reserved_word, word);
-        return -ETIMEDOUT;
-    }
-    th_await *me = th_await_of(await);
-    me->got = own;
-    me->waiter.since_ns = -HANDOFF_NS;
-    th_waitlist_push(list_of(mutex), &me->waiter);
-    th_word32_publish(&mutex->reserved_word, word | TH_WORD_WAITERS);
-    return th_await_post(await, deadline);
+    th_await_of(await)->waiter.since_ns = -HANDOFF_NS;
+    return th_await_standing(&waits, await, deadline);
 }
 
 /* ---- unlocking with waiters ---- */

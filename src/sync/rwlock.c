@@ -24,7 +24,6 @@
 #include "core/state/self_id.h"
 #include "core/state/thread.h"
 #include "core/task/await.h"
-#include "core/wait/wait.h"
 #include "platform/platform.h"
 #include "sync/waitlist.h"
 #include "sync/wordlock.h"
@@ -287,8 +286,13 @@ void thrum_rwlock_unlock(thrum_rwlock *lock) {
 
 /* ---- waiting ---- */
 
+static inline kind kind_of(const th_waiter *me) {
+    return me->on == TH_ON_WRITE ? WRITES : READS;
+}
+
 /* Takes a waiter off the list whose time is out and that was not woken. False: it was off it. */
-static bool leave(thrum_rwlock *lock, kind which, th_waiter *me) {
+static bool leave(void *object, th_waiter *me) {
+    thrum_rwlock *lock = object;
     unsigned spins = 0;
     for (;;) {
         /* relaxed: the compare-exchange decides */
@@ -298,7 +302,7 @@ static bool leave(thrum_rwlock *lock, kind which, th_waiter *me) {
         } else if (th_word64_lock(&lock->reserved_word, seen)) {
             th_waiter *chain = NULL;
             uint64_t word = seen & ~WAITERS;
-            bool listed = th_waitlist_leave(list_of(lock, which), me);
+            bool listed = th_waitlist_leave(list_of(lock, kind_of(me)), me);
             if ((seen & WRITER) == 0 && th_waitlist_is_empty(list_of(lock, WRITES))) {
                 chain = admit_readers(lock, &word); /* they waited only for the last writer */
             }
@@ -309,28 +313,72 @@ static bool leave(thrum_rwlock *lock, kind which, th_waiter *me) {
     }
 }
 
-/* With the list lock, which it gives up; `seen` is the word without LOCKED. */
-static int wait_for_turn(thrum_rwlock *lock, uint64_t seen, kind which, uint64_t self,
-                         thrum_time deadline) {
-    struct rwlock_waiter me;
-    th_waiter_init(&me.waiter, which == WRITES ? TH_ON_WRITE : TH_ON_READ, lock);
-    me.self = self;
-    me.waiter.shielded = true; /* not a cancellation point */
-    me.waiter.timed = deadline != THRUM_FOREVER;
-    th_waitlist_push(list_of(lock, which), &me.waiter);
-    th_word64_publish(&lock->reserved_word, seen | WAITERS);
-    int result = th_waiter_result(th_waiter_wait_until(&me.waiter, deadline));
-    if (result) {
-        (void)leave(lock, which, &me.waiter);
-    }
-    return result; /* after a wake the lock is the caller's: the word says so already */
-}
-
-static TH_NOINLINE int lock_slow(thrum_rwlock *lock, kind which, thrum_time deadline) {
-    uint64_t self = th_self_id();
+/*
+ * True: the lock is the caller's. False: the list lock is, and *word is the word without LOCKED.
+ */
+static bool take_or_lock(thrum_rwlock *lock, kind which, uint64_t self, uint64_t *word) {
     unsigned spins = 0;
     unsigned looks = 0;
     uint64_t next;
+    for (;;) {
+        /* relaxed: the compare-exchange decides */
+        uint64_t seen = th_load_relaxed(&lock->reserved_word);
+        if ((seen & LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if (is_free_for(which, seen)) {
+            if (which == READS ? take_read(lock, seen, seen + READER) : take_write(lock, self)) {
+                return true;
+            }
+            if (which == READS) {
+                th_stand_back();
+            }
+        } else if (which == READS && (next = joined(seen)) != 0) {
+            if (take_read(lock, seen, next)) {
+                return true;
+            }
+        } else if (looks < SPINS_MAX && (seen & WAITERS) == 0) {
+            looks++;
+            th_os_relax();
+        } else if (th_word64_lock(&lock->reserved_word, seen)) {
+            *word = seen;
+            return false;
+        }
+    }
+}
+
+/* With the list lock, which it gives up; `word` is the word without LOCKED. */
+static void enqueue(thrum_rwlock *lock, th_waiter *me, uint64_t word) {
+    th_waitlist_push(list_of(lock, kind_of(me)), me);
+    th_word64_publish(&lock->reserved_word, word | WAITERS);
+}
+
+/* For a waiter of no stack. */
+static int stand(void *object, th_waiter *me, bool late) {
+    thrum_rwlock *lock = object;
+    uint64_t word;
+    if (take_or_lock(lock, kind_of(me), th_self_id(), &word)) {
+        return 1;
+    }
+    if (late) {
+        th_word64_publish(&lock->reserved_word, word);
+        return -ETIMEDOUT;
+    }
+    enqueue(lock, me, word);
+    return 0;
+}
+
+/* The lock was handed over to a writer of no stack, to nobody yet. */
+static void own(void *lock, th_waiter *me) {
+    (void)me;
+    set_owner(lock, th_self_id());
+}
+
+static const th_wait_kind reads = {.on = TH_ON_READ, .stand = stand, .leave = leave};
+static const th_wait_kind writes = {.on = TH_ON_WRITE, .stand = stand, .leave = leave, .got = own};
+
+static TH_NOINLINE int lock_slow(thrum_rwlock *lock, kind which, thrum_time deadline) {
+    uint64_t self = th_self_id();
+    uint64_t word;
     if (is_owner(lock, self)) {
         th_misuse(which == READS ? "thrum_rwlock_rdlock" : "thrum_rwlock_wrlock",
                   "held for writing by the caller already", lock);
@@ -339,106 +387,27 @@ static TH_NOINLINE int lock_slow(thrum_rwlock *lock, kind which, thrum_time dead
     if (which == READS && is_free_for(which, th_load_relaxed(&lock->reserved_word))) {
         th_stand_back();
     }
-    for (;;) {
-        /* relaxed: the compare-exchange decides */
-        uint64_t seen = th_load_relaxed(&lock->reserved_word);
-        if ((seen & LOCKED) != 0) {
-            th_backoff(&spins);
-        } else if (is_free_for(which, seen)) {
-            if (which == READS ? take_read(lock, seen, seen + READER) : take_write(lock, self)) {
-                return 0;
-            }
-            if (which == READS) {
-                th_stand_back();
-            }
-        } else if (which == READS && (next = joined(seen)) != 0) {
-            if (take_read(lock, seen, next)) {
-                return 0;
-            }
-        } else if (looks < SPINS_MAX && (seen & WAITERS) == 0) {
-            looks++;
-            th_os_relax();
-        } else if (th_word64_lock(&lock->reserved_word, seen)) {
-            return wait_for_turn(lock, seen, which, self, deadline);
-        }
+    struct rwlock_waiter me;
+    if (take_or_lock(lock, which, self, &word)) {
+        return 0;
     }
-}
-
-/* ---- waiting without a stack ---- */
-
-static bool leave_readers(void *lock, th_waiter *me) {
-    return leave(lock, READS, me);
-}
-
-static bool leave_writers(void *lock, th_waiter *me) {
-    return leave(lock, WRITES, me);
-}
-
-/* The lock was handed over to a writer, to nobody yet. */
-static void own(void *lock, th_waiter *me) {
-    (void)me;
-    set_owner(lock, th_self_id());
-}
-
-/*
- * True: the lock is the caller's. False: the list lock is, and *word is the word without LOCKED.
- */
-static bool take_or_lock(thrum_rwlock *lock, kind which, uint64_t *word) {
-    unsigned spins = 0;
-    uint64_t next;
-    for (;;) {
-        /* relaxed: the compare-exchange decides */
-        uint64_t seen = th_load_relaxed(&lock->reserved_word);
-        if ((seen & LOCKED) != 0) {
-            th_backoff(&spins);
-        } else if (which == READS && (next = joined(seen)) != 0) {
-            if (take_read(lock, seen, next)) {
-                return true;
-            }
-        } else if (is_free_for(which, seen)) {
-            if (which == READS ? take_read(lock, seen, seen + READER)
-                               : take_write(lock, th_self_id())) {
-                return true;
-            }
-        } else if (th_word64_lock(&lock->reserved_word, seen)) {
-            *word = seen;
-            return false;
-        }
-    }
-}
-
-static int on_until(thrum_rwlock *lock, kind which, thrum_await *await, thrum_task *task,
-                    thrum_time deadline) {
-    uint64_t word;
-    bool writes = which == WRITES;
-    int code = th_await_init(await, task, writes ? TH_ON_WRITE : TH_ON_READ, lock,
-                             writes ? leave_writers : leave_readers);
-    if (code) {
-        return code;
-    }
-    bool late = deadline != THRUM_FOREVER && deadline <= th_os_now();
-    if (take_or_lock(lock, which, &word)) {
-        return 1;
-    }
-    if (late) {
-        th_word64_publish(&lock->reserved_word, word);
-        return -ETIMEDOUT;
-    }
-    th_await *me = th_await_of(await);
-    me->got = writes ? own : NULL;
-    th_waitlist_push(list_of(lock, which), &me->waiter);
-    th_word64_publish(&lock->reserved_word, word | WAITERS);
-    return th_await_post(await, deadline);
+    th_waiter_init(&me.waiter, which == WRITES ? TH_ON_WRITE : TH_ON_READ, lock);
+    me.self = self;
+    me.waiter.shielded = true; /* not a cancellation point */
+    me.waiter.timed = deadline != THRUM_FOREVER;
+    enqueue(lock, &me.waiter, word);
+    /* after a wake the lock is the caller's: the word says so already */
+    return th_wait_queued(&reads, lock, &me.waiter, me.waiter.timed, deadline);
 }
 
 int thrum_rwlock_rdlock_on_until(thrum_rwlock *lock, thrum_await *await, thrum_task *task,
                                  thrum_time deadline) {
-    return on_until(lock, READS, await, task, deadline);
+    return th_await_on(&reads, lock, await, task, deadline);
 }
 
 int thrum_rwlock_wrlock_on_until(thrum_rwlock *lock, thrum_await *await, thrum_task *task,
                                  thrum_time deadline) {
-    return on_until(lock, WRITES, await, task, deadline);
+    return th_await_on(&writes, lock, await, task, deadline);
 }
 
 /* ---- the beginning and the end ---- */
