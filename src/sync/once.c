@@ -18,11 +18,9 @@
 #include <stddef.h>
 
 #include "base/check.h"
-#include "core/ready/waiter.h"
 #include "core/state/self_id.h"
 #include "core/state/thread.h"
 #include "core/task/await.h"
-#include "core/wait/wait.h"
 #include "platform/platform.h"
 #include "sync/waitlist.h"
 #include "sync/wordlock.h"
@@ -32,6 +30,9 @@
 
 /* The value of a wake that hands RUNNING to the waiter; that of a wake after DONE is 0. */
 #define YOUR_TURN 1
+
+/* Of a wait that has ended with the turn, as thrum/await.h has it. */
+#define TURN 2
 
 /* Lives on the waiter's stack, or is the beginning of a th_await. */
 struct once_waiter {
@@ -95,11 +96,6 @@ static int finish(thrum_once *once, int result) {
     return 0;
 }
 
-/* Runs the caller's function; the caller has set RUNNING, or was handed it. */
-static int run_it(thrum_once *once, thrum_fn fn, void *arg) {
-    return finish(once, fn(arg));
-}
-
 /* Takes a waiter that gives up off the list. False: it was off the list already. */
 static bool leave(void *object, th_waiter *me) {
     thrum_once *once = object;
@@ -121,59 +117,76 @@ static bool leave(void *object, th_waiter *me) {
     }
 }
 
-/* With the list lock, which it gives up; `seen` is the word without LOCKED. */
-static int wait_for_it(thrum_once *once, uint32_t seen, uint64_t self, thrum_fn fn, void *arg,
-                       thrum_time deadline) {
-    struct once_waiter me;
-    th_waiter_init(&me.waiter, TH_ON_ONCE, once);
-    me.self = self;
-    me.waiter.shielded = true; /* not a cancellation point */
-    me.waiter.timed = deadline != THRUM_FOREVER || th_waits_alone();
-    th_waitlist_push(list_of(once), &me.waiter);
-    th_word32_publish(&once->reserved_word, seen | TH_WORD_WAITERS);
-    int result = th_waiter_result(th_waiter_wait_until(&me.waiter, deadline));
-    if (result) {
-        leave(once, &me.waiter);
-        return result;
-    }
-    /* unless it is this waiter's turn, the once may be gone */
-    return me.waiter.value == YOUR_TURN ? run_it(once, fn, arg) : 0;
-}
-
 /* From the state in which nothing runs and nothing is done. True: the caller has the turn. */
-static TH_ALWAYS_INLINE bool begin(thrum_once *once) {
+static TH_ALWAYS_INLINE bool begin(thrum_once *once, uint64_t self) {
     uint32_t seen = 0;
     /* pairs: th_word32_publish; what failed calls wrote. ABA: 0 is the whole state */
-    return th_cas_acquire(&once->reserved_word, &seen, RUNNING);
+    if (th_cas_acquire(&once->reserved_word, &seen, RUNNING)) {
+        set_owner(once, self);
+        return true;
+    }
+    return false;
 }
 
-static TH_NOINLINE int run_slow(thrum_once *once, thrum_fn fn, void *arg, thrum_time deadline) {
-    if (!fn) {
-        return -EINVAL;
-    }
-    uint32_t *xword = &once->reserved_word;
-    uint64_t self = th_self_id();
+/* 1: it is done. TURN: the turn is the caller's, or, of a waiter of no stack, the task's. */
+static int stand(void *object, th_waiter *me, bool late) {
+    thrum_once *once = object;
+    const uint64_t self = ((struct once_waiter *)(void *)me)->self;
     unsigned spins = 0;
     for (;;) {
         /* pairs: tell_all, th_word32_publish; what the function wrote is visible */
-        uint32_t seen = th_load_acquire(xword);
+        uint32_t seen = th_load_acquire(&once->reserved_word);
         if ((seen & DONE) != 0) {
-            return 0;
+            return 1;
         }
-        if ((seen & RUNNING) != 0 && is_owner(once, self)) {
+        if ((seen & RUNNING) != 0 && self && is_owner(once, self)) {
             return -EDEADLK;
         }
         if ((seen & TH_WORD_LOCKED) != 0) {
             th_backoff(&spins);
         } else if (seen == 0) {
-            if (begin(once)) {
-                set_owner(once, self);
-                return run_it(once, fn, arg);
+            if (begin(once, self ? self : TH_ID_TASK)) {
+                return TURN;
             }
-        } else if (th_word32_lock(xword, seen)) {
-            return wait_for_it(once, seen, self, fn, arg, deadline);
+        } else if (late) {
+            return -ETIMEDOUT;
+        } else if (th_word32_lock(&once->reserved_word, seen)) {
+            th_waitlist_push(list_of(once), me);
+            th_word32_publish(&once->reserved_word, seen | TH_WORD_WAITERS);
+            return 0;
         }
     }
+}
+
+/* In the run that was woken: what for. The once may be gone, unless it is this task's turn. */
+static void is_told(void *object, th_waiter *waiter) {
+    int *status = &((th_await *)(void *)waiter)->status;
+    *status = 0;
+    if (waiter->value == YOUR_TURN) {
+        set_owner(object, TH_ID_TASK);
+        *status = TURN;
+    }
+}
+
+static const th_wait_kind waits = {
+    .on = TH_ON_ONCE, .stand = stand, .leave = leave, .got = is_told};
+
+static TH_NOINLINE int run_slow(thrum_once *once, thrum_fn fn, void *arg, thrum_time deadline) {
+    if (!fn) {
+        return -EINVAL;
+    }
+    struct once_waiter me;
+    th_waiter_init(&me.waiter, TH_ON_ONCE, once);
+    me.self = th_self_id();
+    me.waiter.shielded = true; /* not a cancellation point */
+    me.waiter.timed = deadline != THRUM_FOREVER || th_waits_alone();
+    int code = stand(once, &me.waiter, false);
+    if (!code) {
+        code = th_wait_queued(&waits, once, &me.waiter, me.waiter.timed, deadline);
+        /* unless it is this waiter's turn, the once may be gone */
+        code = code ? code : me.waiter.value == YOUR_TURN ? TURN : 1;
+    }
+    return code == TURN ? finish(once, fn(arg)) : code > 0 ? 0 : code;
 }
 
 int thrum_once_run(thrum_once *once, thrum_fn fn, void *arg) {
@@ -195,49 +208,9 @@ bool thrum_once_is_done(const thrum_once *once) {
 
 /* ---- waits of tasks ---- */
 
-#define TURN 2 /* as the header has it */
-
-/* In the run that was woken: what for. The once may be gone, unless it is this task's turn. */
-static void is_told(void *object, th_waiter *waiter) {
-    int *status = &((th_await *)(void *)waiter)->status;
-    *status = 0;
-    if (waiter->value == YOUR_TURN) {
-        set_owner(object, TH_ID_TASK);
-        *status = TURN;
-    }
-}
-
 int thrum_once_on_until(thrum_once *once, thrum_await *await, thrum_task *task,
                         thrum_time deadline) {
-    int code = th_await_init(await, task, TH_ON_ONCE, once, leave);
-    if (code) {
-        return code;
-    }
-    bool late = deadline != THRUM_FOREVER && deadline <= th_os_now();
-    unsigned spins = 0;
-    while (!thrum_once_is_done(once)) {
-        /* relaxed: a compare-exchange decides, or the look at DONE */
-        uint32_t seen = th_load_relaxed(&once->reserved_word);
-        if ((seen & TH_WORD_LOCKED) != 0) {
-            th_backoff(&spins);
-        } else if (seen == 0) {
-            if (begin(once)) {
-                set_owner(once, TH_ID_TASK);
-                return TURN;
-            }
-        } else if (seen == DONE) {
-            continue;
-        } else if (late) {
-            return -ETIMEDOUT;
-        } else if (th_word32_lock(&once->reserved_word, seen)) {
-            th_await *me = th_await_of(await);
-            me->got = is_told;
-            th_waitlist_push(list_of(once), &me->waiter);
-            th_word32_publish(&once->reserved_word, seen | TH_WORD_WAITERS);
-            return th_await_post(await, deadline);
-        }
-    }
-    return 1;
+    return th_await_on(&waits, once, await, task, deadline);
 }
 
 void thrum_once_finish(thrum_once *once, int result) {
