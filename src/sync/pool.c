@@ -23,10 +23,8 @@
 
 #include "base/check.h"
 #include "core/basis/config.h"
-#include "core/ready/waiter.h"
 #include "core/state/thread.h"
 #include "core/task/await.h"
-#include "core/wait/wait.h"
 #include "platform/platform.h"
 #include "sync/waitlist.h"
 #include "sync/wordlock.h"
@@ -204,24 +202,6 @@ static bool leave(void *object, th_waiter *me) {
     return listed;
 }
 
-/* With the lock, which it gives up. Queues the caller, and waits until it is served. */
-static int wait_for_items(thrum_pool *pool, void *items[], size_t n, thrum_time deadline) {
-    struct borrower me = {.items = items, .n = n};
-    th_waiter_init(&me.waiter, TH_ON_POOL, pool);
-    if (deadline == THRUM_FOREVER) {
-        me.waiter.leave = leave;
-    } else {
-        me.waiter.timed = true;
-    }
-    th_waitlist_push(list_of(pool), &me.waiter);
-    unlock_pool(pool);
-    int result = th_waiter_result(th_waiter_wait_until(&me.waiter, deadline));
-    if (result && me.waiter.timed) {
-        leave(pool, &me.waiter);
-    }
-    return result;
-}
-
 /* Allocates an item, which is out from the beginning; NULL when there is no memory. */
 static item *make_item(thrum_pool *pool) {
     item *it = pool->config.alloc(pool->config.ctx, pool->stride);
@@ -270,15 +250,58 @@ static int construct_or_put_back(thrum_pool *pool, void *items[], size_t n) {
     return result;
 }
 
+/* With the lock of a bounded pool, which is given up if n objects were there for the caller. */
+static inline bool take(thrum_pool *pool, void *items[], size_t n) {
+    if (th_likely(th_waitlist_is_empty(list_of(pool))) && th_likely(pool->free_count >= n)) {
+        hand_out(pool, items, n);
+        th_word32_publish(&pool->xword, 0);
+        return true;
+    }
+    return false;
+}
+
+/* For a waiter of no stack: what it has got at once is constructed. */
+static int stand(void *object, th_waiter *waiter, bool late) {
+    thrum_pool *pool = object;
+    const th_await *me = (th_await *)(void *)waiter;
+    lock_pool(pool);
+    if (take(pool, me->items, me->n)) {
+        int code = construct_or_put_back(pool, me->items, me->n);
+        return code ? code : 1;
+    }
+    if (!late) {
+        th_waitlist_push(list_of(pool), waiter);
+    }
+    unlock_pool(pool);
+    return late ? -ETIMEDOUT : 0;
+}
+
+/* In the run that has got them. */
+static void construct_in_run(void *object, th_waiter *waiter) {
+    th_await *me = (th_await *)(void *)waiter;
+    me->status = construct_or_put_back(object, me->items, me->n);
+}
+
+static const th_wait_kind waits = {
+    .on = TH_ON_POOL, .stand = stand, .leave = leave, .got = construct_in_run};
+
+/* With the lock, which it gives up. Queues the caller, and waits until it is served. */
+static int wait_for_items(thrum_pool *pool, void *items[], size_t n, thrum_time deadline) {
+    const bool timed = deadline != THRUM_FOREVER;
+    struct borrower me = {.items = items, .n = n};
+    th_waiter_init_for(&me.waiter, TH_ON_POOL, pool, timed, leave);
+    th_waitlist_push(list_of(pool), &me.waiter);
+    unlock_pool(pool);
+    return th_wait_queued(&waits, pool, &me.waiter, timed, deadline);
+}
+
 /* What a borrower does when there are too few. */
 typedef enum { WAIT, TRY } manner;
 
 /* With the lock of a bounded pool, which it gives up. */
 static int get_of_bounded(thrum_pool *pool, void *items[], size_t n, manner how,
                           thrum_time deadline) {
-    if (th_likely(th_waitlist_is_empty(list_of(pool))) && th_likely(pool->free_count >= n)) {
-        hand_out(pool, items, n);
-        th_word32_publish(&pool->xword, 0);
+    if (take(pool, items, n)) {
         return 0;
     }
     if (how == TRY) {
@@ -351,18 +374,11 @@ int thrum_pool_borrow_n_until(thrum_pool *pool, void *items[], size_t n, thrum_t
 
 /* ---- waits of tasks ---- */
 
-/* In the run that has got them. */
-static void construct_in_run(void *object, th_waiter *waiter) {
-    th_await *me = (th_await *)(void *)waiter;
-    me->status = construct_or_put_back(object, me->items, me->n);
-}
-
 int thrum_pool_borrow_on_until(thrum_pool *pool, void *items[], size_t n, thrum_await *await,
                                thrum_task *task, thrum_time deadline) {
     bool bounded = pool->config.capacity != 0;
-    int code = bounded && n > pool->config.capacity
-                   ? -EINVAL
-                   : th_await_init(await, task, TH_ON_POOL, pool, leave);
+    int code = bounded && n > pool->config.capacity ? -EINVAL
+                                                    : th_await_init_for(await, task, &waits, pool);
     if (code) {
         return code;
     }
@@ -370,25 +386,9 @@ int thrum_pool_borrow_on_until(thrum_pool *pool, void *items[], size_t n, thrum_
         code = borrow(pool, items, n, TRY, THRUM_FOREVER);
         return code ? code : 1;
     }
-    bool late = deadline != THRUM_FOREVER && deadline <= th_os_now();
-    lock_pool(pool);
-    if (th_waitlist_is_empty(list_of(pool)) && pool->free_count >= n) {
-        hand_out(pool, items, n);
-        unlock_pool(pool);
-        code = construct_or_put_back(pool, items, n);
-        return code ? code : 1;
-    }
-    if (late) {
-        unlock_pool(pool);
-        return -ETIMEDOUT;
-    }
-    th_await *me = th_await_of(await);
-    me->items = items;
-    me->n = n;
-    me->got = construct_in_run;
-    th_waitlist_push(list_of(pool), &me->waiter);
-    unlock_pool(pool);
-    return th_await_post(await, deadline);
+    th_await_of(await)->items = items;
+    th_await_of(await)->n = n;
+    return th_await_standing(&waits, await, deadline);
 }
 
 /* ---- the beginning and the end ---- */
