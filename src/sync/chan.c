@@ -4,10 +4,8 @@
  */
 #include "sync/chan.h"
 
-#include "core/ready/waiter.h"
 #include "core/state/thread.h"
 #include "core/task/await.h"
-#include "core/wait/wait.h"
 #include "platform/platform.h"
 #include "sync/wordlock.h"
 
@@ -69,8 +67,7 @@ static inline bool take_and_unlock(thrum_chan *chan, void *to) {
 
 /* ---- send and receive ---- */
 
-static int wait_at(thrum_chan *chan, uint32_t side, const void *from, void *to,
-                   thrum_time deadline);
+static int wait_at(thrum_chan *chan, th_on on, const void *from, void *to, thrum_time deadline);
 static int send_growing(thrum_chan *chan, const void *from);
 
 static inline void conclude(const th_transfer *transfer, size_t elem_size) {
@@ -84,7 +81,7 @@ static TH_NOINLINE int send_locked(thrum_chan *chan, const void *elem, thrum_tim
     th_transfer transfer;
     int result = th_chan_transfer_send(chan, elem, &transfer);
     if (result == -EAGAIN && deadline != TRY) {
-        return wait_at(chan, TH_CHAN_SENDERS, elem, NULL, deadline);
+        return wait_at(chan, TH_ON_SEND, elem, NULL, deadline);
     }
     size_t elem_size = chan->elem_size;
     th_chan_unlock(chan);
@@ -96,7 +93,7 @@ static TH_NOINLINE int recv_locked(thrum_chan *chan, void *elem, thrum_time dead
     th_transfer transfer;
     int result = th_chan_transfer_recv(chan, elem, &transfer);
     if (result == -EAGAIN && deadline != TRY) {
-        return wait_at(chan, TH_CHAN_RECEIVERS, NULL, elem, deadline);
+        return wait_at(chan, TH_ON_RECEIVE, NULL, elem, deadline);
     }
     size_t elem_size = chan->elem_size;
     th_chan_unlock(chan);
@@ -217,95 +214,76 @@ bool th_chan_leave(thrum_chan *chan, uint32_t side, th_waiter *waiter) {
     return listed;
 }
 
-static bool leave_senders(void *chan, th_waiter *waiter) {
-    return th_chan_leave(chan, TH_CHAN_SENDERS, waiter);
+static inline uint32_t side_of(const th_waiter *waiter) {
+    return waiter->on == TH_ON_SEND ? TH_CHAN_SENDERS : TH_CHAN_RECEIVERS;
 }
 
-static bool leave_receivers(void *chan, th_waiter *waiter) {
-    return th_chan_leave(chan, TH_CHAN_RECEIVERS, waiter);
+static bool leave(void *chan, th_waiter *waiter) {
+    return th_chan_leave(chan, side_of(waiter), waiter);
 }
-
-/* With the lock, which it gives up. After the wake the channel may be gone. */
-static TH_NOINLINE int wait_at(thrum_chan *chan, uint32_t side, const void *from, void *to,
-                               thrum_time deadline) {
-    th_parked_op me; /* set field by field, since it is large */
-    me.from = from;
-    me.to = to;
-    me.status = 0;
-    th_waiter_init(&me.waiter, side == TH_CHAN_SENDERS ? TH_ON_SEND : TH_ON_RECEIVE, chan);
-    me.waiter.timed = deadline != THRUM_FOREVER;
-    uint32_t outcome;
-    if (me.waiter.timed) {
-        th_chan_push(chan, side, &me);
-        th_chan_unlock(chan);
-        outcome = th_waiter_wait_until(&me.waiter, deadline);
-        if (outcome != TH_WAIT_WOKEN) {
-            (void)th_chan_leave(chan, side, &me.waiter);
-        }
-    } else {
-        me.waiter.leave = side == TH_CHAN_SENDERS ? leave_senders : leave_receivers;
-        th_chan_push(chan, side, &me);
-        outcome = th_waiter_wait_unlock(&me.waiter, &chan->xlock, 0, false);
-    }
-    return outcome == TH_WAIT_WOKEN ? me.status : th_waiter_result(outcome);
-}
-
-/* ---- waiting without a stack ---- */
 
 _Static_assert(offsetof(th_await, from) == offsetof(th_parked_op, from) &&
                    offsetof(th_await, to) == offsetof(th_parked_op, to) &&
                    offsetof(th_await, status) == offsetof(th_parked_op, status),
                "a channel takes it for a parked operation");
 
-/* With the lock, which it gives up. Nothing can be transferred now. */
-static int stand_and_unlock(thrum_chan *chan, uint32_t side, thrum_await *await,
-                            thrum_time deadline) {
-    if (deadline != THRUM_FOREVER && deadline <= th_os_now()) {
-        th_chan_unlock(chan);
-        return -ETIMEDOUT;
+/* For a waiter of no stack: sends, or receives. */
+static int stand(void *object, th_waiter *waiter, bool late) {
+    thrum_chan *chan = object;
+    th_parked_op *me = (th_parked_op *)(void *)waiter;
+    th_transfer transfer;
+    th_chan_lock(chan);
+    int code = waiter->on == TH_ON_SEND ? th_chan_transfer_send(chan, me->from, &transfer)
+                                        : th_chan_transfer_recv(chan, me->to, &transfer);
+    if (code == -EAGAIN && !late) {
+        th_chan_push(chan, side_of(waiter), me);
+        return 0;
     }
-    th_chan_push(chan, side, (th_parked_op *)(void *)await);
+    size_t elem_size = chan->elem_size;
     th_chan_unlock(chan);
-    return th_await_post(await, deadline);
+    conclude(&transfer, elem_size);
+    code = code == -ENOMEM ? send_growing(chan, me->from) : code;
+    return code == -EAGAIN ? -ETIMEDOUT : code ? code : 1;
+}
+
+static const th_wait_kind sends = {
+    .on = TH_ON_SEND, .stand = stand, .leave = leave, .locked = sizeof(uint32_t)};
+static const th_wait_kind receives = {
+    .on = TH_ON_RECEIVE, .stand = stand, .leave = leave, .locked = sizeof(uint32_t)};
+_Static_assert(offsetof(thrum_chan, xlock) == 0, "as a th_wait_kind says");
+
+/* With the lock, which it gives up. After the wake the channel may be gone. */
+static TH_NOINLINE int wait_at(thrum_chan *chan, th_on on, const void *from, void *to,
+                               thrum_time deadline) {
+    const bool timed = deadline != THRUM_FOREVER;
+    th_parked_op me; /* set field by field, since it is large */
+    me.from = from;
+    me.to = to;
+    me.status = 0;
+    th_waiter_init_for(&me.waiter, on, chan, timed, leave);
+    th_chan_push(chan, side_of(&me.waiter), &me);
+    int code = th_wait_queued(&sends, chan, &me.waiter, timed, deadline);
+    return code ? code : me.status;
 }
 
 int thrum_chan_send_on_until(thrum_chan *chan, const void *elem, thrum_await *await,
                              thrum_task *task, thrum_time deadline) {
-    int code = th_await_init(await, task, TH_ON_SEND, chan, leave_senders);
+    int code = th_await_init_for(await, task, &sends, chan);
     if (code) {
         return code;
     }
     th_await_of(await)->from = elem;
-    th_transfer transfer;
-    th_chan_lock(chan);
-    code = th_chan_transfer_send(chan, elem, &transfer);
-    if (code == -EAGAIN) {
-        return stand_and_unlock(chan, TH_CHAN_SENDERS, await, deadline);
-    }
-    size_t elem_size = chan->elem_size;
-    th_chan_unlock(chan);
-    conclude(&transfer, elem_size);
-    code = code == -ENOMEM ? send_growing(chan, elem) : code;
-    return code ? code : 1;
+    return th_await_standing(&sends, await, deadline);
 }
 
 int thrum_chan_recv_on_until(thrum_chan *chan, void *elem, thrum_await *await, thrum_task *task,
                              thrum_time deadline) {
-    int code = th_await_init(await, task, TH_ON_RECEIVE, chan, leave_receivers);
+    int code = th_await_init_for(await, task, &receives, chan);
     if (code) {
         return code;
     }
     th_await_of(await)->to = elem;
-    th_transfer transfer;
-    th_chan_lock(chan);
-    code = th_chan_transfer_recv(chan, elem, &transfer);
-    if (code == -EAGAIN) {
-        return stand_and_unlock(chan, TH_CHAN_RECEIVERS, await, deadline);
-    }
-    size_t elem_size = chan->elem_size;
-    th_chan_unlock(chan);
-    conclude(&transfer, elem_size);
-    return code ? code : 1;
+    return th_await_standing(&receives, await, deadline);
 }
 
 /* ---- closing ---- */
