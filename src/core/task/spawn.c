@@ -255,7 +255,8 @@ static void check_handle(const char *call, const thrum_handle *handle, uintptr_t
 }
 
 /* Gives up when the time is out. False: the task has ended after all. */
-static bool give_up_joining(thrum_handle *handle, th_waiter *waiter) {
+static bool leave(void *object, th_waiter *waiter) {
+    thrum_handle *handle = object;
     uintptr_t state = (uintptr_t)waiter;
     /* relaxed: only takes the waiter back; th_waiter_wait_missed acquires an end that came first */
     if (th_cas_relaxed(&handle->xjoin, &state, TH_JOIN_RUNNING)) {
@@ -264,6 +265,28 @@ static bool give_up_joining(thrum_handle *handle, th_waiter *waiter) {
     th_waiter_wait_missed(waiter);
     return false;
 }
+
+/* Has it that the task has ended. */
+static TH_ALWAYS_INLINE int stand(void *object, th_waiter *me, bool late) {
+    thrum_handle *handle = object;
+    /* In the child of a fork the task may be the parent's. */
+    const bool parents = !me->fiber && handle->slab->abandoned;
+    uintptr_t state = TH_JOIN_RUNNING;
+    if (late || parents) {
+        /* pairs: th_handle_finish; sees that it has ended */
+        state = th_load_acquire(&handle->xjoin);
+        if (state == TH_JOIN_RUNNING) {
+            return parents ? -ESHUTDOWN : -ETIMEDOUT;
+        }
+        /* pairs: th_handle_finish; hands the waiter over, or acquires the result */
+    } else if (th_cas_acq_rel_acquire_both(&handle->xjoin, &state, (uintptr_t)me)) {
+        return 0;
+    }
+    check_handle(me->leave ? "thrum_join_on_until" : "thrum_join", handle, state);
+    return 1;
+}
+
+static const th_wait_kind waits = {.on = TH_ON_JOIN, .stand = stand, .leave = leave};
 
 int thrum_join_until(thrum_handle *tagged, int *result, thrum_time deadline) {
     if (!tagged) {
@@ -277,18 +300,9 @@ int thrum_join_until(thrum_handle *tagged, int *result, thrum_time deadline) {
     th_waiter_init(&waiter, TH_ON_JOIN, handle);
     /* A fiber's wait can be cancelled. */
     waiter.timed = deadline != THRUM_FOREVER || waiter.fiber || th_waits_alone();
-    uintptr_t state = TH_JOIN_RUNNING;
-    /* pairs: th_handle_finish; hands the waiter over, or acquires the result */
-    if (!th_cas_acq_rel_acquire_both(&handle->xjoin, &state, (uintptr_t)&waiter)) {
-        check_handle("thrum_join", handle, state);
-    } else {
-        /* In the child of a fork, on a plain thread, the task may be the parent's. */
-        bool parents = !waiter.fiber && handle->slab->abandoned;
-        int failed =
-            parents ? -ESHUTDOWN : th_waiter_result(th_waiter_wait_until(&waiter, deadline));
-        if (failed && give_up_joining(handle, &waiter)) {
-            return failed;
-        }
+    int code = th_wait_with(&waits, handle, &waiter, waiter.timed, deadline);
+    if (code) {
+        return code;
     }
     if (result) {
         *result = get_result(handle);
@@ -301,37 +315,14 @@ int thrum_join(thrum_handle *handle, int *result) {
     return thrum_join_until(handle, result, THRUM_FOREVER);
 }
 
-static bool leave_join(void *handle, th_waiter *waiter) {
-    return give_up_joining(handle, waiter);
-}
-
 int thrum_join_on_until(thrum_handle *tagged, thrum_await *await, thrum_task *task,
                         thrum_time deadline) {
     thrum_handle *handle = tagged ? th_handle_of("thrum_join_on_until", tagged) : NULL;
-    int code = handle ? th_await_init(await, task, TH_ON_JOIN, handle, leave_join) : -EINVAL;
+    int code = handle ? th_await_init_for(await, task, &waits, handle) : -EINVAL;
     if (code) {
         return code;
     }
-    if (is_self(handle)) {
-        return -EDEADLK;
-    }
-    /* pairs: th_handle_finish; sees that it has ended */
-    uintptr_t state = th_load_acquire(&handle->xjoin);
-    if (state == TH_JOIN_RUNNING) {
-        if (handle->slab->abandoned) {
-            return -ESHUTDOWN; /* the task is the parent's, in the child of a fork */
-        }
-        if (deadline != THRUM_FOREVER && deadline <= th_os_now()) {
-            return -ETIMEDOUT;
-        }
-        th_waiter *me = &th_await_of(await)->waiter;
-        /* pairs: th_handle_finish; hands the waiter over, or sees that it has ended */
-        if (th_cas_acq_rel_acquire_both(&handle->xjoin, &state, (uintptr_t)me)) {
-            return th_await_post(await, deadline);
-        }
-    }
-    check_handle("thrum_join_on_until", handle, state);
-    return 1;
+    return is_self(handle) ? -EDEADLK : th_await_standing(&waits, await, deadline);
 }
 
 int thrum_detach(thrum_handle *tagged) {
