@@ -66,13 +66,10 @@ static bool leave_queue(void *object, th_waiter *waiter) {
 }
 
 /*
- * With the lock, which it gives up before it waits, and not with the switch as other primitives do:
- * on its way to the switch the worker looks for events, and may need this very lock.
+ * The lock is given up before a wait, and not with the switch as other primitives do: on its way to
+ * the switch the worker looks for events, and may need this very lock.
  */
-static int wait_listed(th_direction *direction, th_waiter *me, uint32_t word, thrum_time deadline) {
-    th_word32_publish(&direction->xword, word | TH_WORD_WAITERS);
-    return th_waiter_result(me->timed ? th_waiter_wait_until(me, deadline) : th_waiter_wait(me));
-}
+static const th_wait_kind enters = {.leave = leave_queue};
 
 int th_direction_enter_slow(th_direction *direction, thrum_time deadline) {
     uint32_t word = th_word32_lock_list(&direction->xword);
@@ -89,15 +86,10 @@ int th_direction_enter_slow(th_direction *direction, thrum_time deadline) {
     th_waiter_init_for(&me, (th_on)direction->on, direction, timed, leave_queue);
     note(&me, direction, 0);
     th_waitlist_push(queue_of(direction), &me);
-    int code = wait_listed(direction, &me, word, deadline);
-    if (code) {
-        if (timed) {
-            leave_queue(direction, &me);
-        }
-        return code;
-    }
-    if (!me.value) {
-        return -EBADF; /* it was closed, not handed over */
+    th_word32_publish(&direction->xword, word | TH_WORD_WAITERS);
+    int code = th_wait_queued(&enters, direction, &me, timed, deadline);
+    if (code || !me.value) {
+        return code ? code : -EBADF; /* it was closed, not handed over */
     }
     /* pairs: event; what was told between the wake and this (th_direction_tell) */
     return (th_and_acquire(&direction->xword, ~TH_IO_READY) & TH_IO_READY) != 0;
@@ -141,6 +133,8 @@ static bool leave_ready(void *object, th_waiter *waiter) {
     return listed;
 }
 
+static const th_wait_kind awaits = {.leave = leave_ready};
+
 /*
  * With the lock: consumes what is there. 1: it has the readiness; -EBADF: it is closing; else 0.
  * But for 0 the lock is given up.
@@ -165,11 +159,9 @@ static int await_in_fiber(th_direction *direction, thrum_time deadline) {
     note(&me, direction, 0);
     direction->ready = &me;
     TH_IO_COUNT(xio_waits, 1);
-    code = wait_listed(direction, &me, word, deadline);
+    th_word32_publish(&direction->xword, word | TH_WORD_WAITERS);
+    code = th_wait_queued(&awaits, direction, &me, timed, deadline);
     if (code) {
-        if (timed) {
-            leave_ready(direction, &me);
-        }
         return code;
     }
     /* relaxed: the wake carries it; a closer sets it before it wakes */
