@@ -79,7 +79,7 @@ int thrum_barrier_wait(thrum_barrier *barrier) {
 
 int thrum_barrier_on_until(thrum_barrier *barrier, thrum_await *await, thrum_task *task,
                            thrum_time deadline) {
-    int code = th_await_init_for(await, task, &waits, barrier);
+    int code = th_await_init(await, task, &waits, barrier);
     if (!code) {
         code = stand(barrier, &th_await_of(await)->waiter, th_is_late(deadline));
     }

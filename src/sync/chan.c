@@ -268,22 +268,22 @@ static TH_NOINLINE int wait_at(thrum_chan *chan, th_on on, const void *from, voi
 
 int thrum_chan_send_on_until(thrum_chan *chan, const void *elem, thrum_await *await,
                              thrum_task *task, thrum_time deadline) {
-    int code = th_await_init_for(await, task, &sends, chan);
+    int code = th_await_init(await, task, &sends, chan);
     if (code) {
         return code;
     }
     th_await_of(await)->from = elem;
-    return th_await_standing(&sends, await, deadline);
+    return th_await_standing(await, deadline);
 }
 
 int thrum_chan_recv_on_until(thrum_chan *chan, void *elem, thrum_await *await, thrum_task *task,
                              thrum_time deadline) {
-    int code = th_await_init_for(await, task, &receives, chan);
+    int code = th_await_init(await, task, &receives, chan);
     if (code) {
         return code;
     }
     th_await_of(await)->to = elem;
-    return th_await_standing(&receives, await, deadline);
+    return th_await_standing(await, deadline);
 }
 
 /* ---- closing ---- */

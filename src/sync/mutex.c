@@ -255,12 +255,12 @@ static TH_NOINLINE int lock_slow(thrum_mutex *mutex, uint64_t self, thrum_time d
  */
 int thrum_mutex_on_until(thrum_mutex *mutex, thrum_await *await, thrum_task *task,
                          thrum_time deadline) {
-    int code = th_await_init_for(await, task, &waits, mutex);
+    int code = th_await_init(await, task, &waits, mutex);
     if (code) {
         return code;
     }
     th_await_of(await)->waiter.since_ns = -HANDOFF_NS;
-    return th_await_standing(&waits, await, deadline);
+    return th_await_standing(await, deadline);
 }
 
 /* ---- unlocking with waiters ---- */

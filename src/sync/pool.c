@@ -377,8 +377,8 @@ int thrum_pool_borrow_n_until(thrum_pool *pool, void *items[], size_t n, thrum_t
 int thrum_pool_borrow_on_until(thrum_pool *pool, void *items[], size_t n, thrum_await *await,
                                thrum_task *task, thrum_time deadline) {
     bool bounded = pool->config.capacity != 0;
-    int code = bounded && n > pool->config.capacity ? -EINVAL
-                                                    : th_await_init_for(await, task, &waits, pool);
+    int code =
+        bounded && n > pool->config.capacity ? -EINVAL : th_await_init(await, task, &waits, pool);
     if (code) {
         return code;
     }
@@ -388,7 +388,7 @@ int thrum_pool_borrow_on_until(thrum_pool *pool, void *items[], size_t n, thrum_
     }
     th_await_of(await)->items = items;
     th_await_of(await)->n = n;
-    return th_await_standing(&waits, await, deadline);
+    return th_await_standing(await, deadline);
 }
 
 /* ---- the beginning and the end ---- */

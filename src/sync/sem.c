@@ -239,12 +239,12 @@ int thrum_sem_wait_until(thrum_sem *sem, thrum_time deadline) {
 
 int thrum_sem_on_n_until(thrum_sem *sem, unsigned n, thrum_await *await, thrum_task *task,
                          thrum_time deadline) {
-    int code = n > THRUM_SEM_MAX ? -EINVAL : th_await_init_for(await, task, &waits, sem);
+    int code = n > THRUM_SEM_MAX ? -EINVAL : th_await_init(await, task, &waits, sem);
     if (code || n == 0) {
         return code ? code : 1;
     }
     th_await_of(await)->waiter.value = (int32_t)(n - 1);
-    return th_await_standing(&waits, await, deadline);
+    return th_await_standing(await, deadline);
 }
 
 int thrum_sem_on_until(thrum_sem *sem, thrum_await *await, thrum_task *task, thrum_time deadline) {

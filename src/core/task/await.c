@@ -6,7 +6,6 @@
 #include <errno.h>
 
 #include "base/atomic.h"
-#include "core/ready/waiter.h"
 #include "core/state/thread.h"
 #include "core/state/worker.h"
 #include "core/task/task.h"
@@ -30,8 +29,8 @@ static int got_from_waker(th_await *me) {
     while (!thrum_task_receive_signal(task)) {
         th_backoff(&spins);
     }
-    if (me->got) {
-        me->got(me->object, &me->waiter);
+    if (me->kind->got) {
+        me->kind->got(me->object, &me->waiter);
     }
     return me->status;
 }
@@ -40,11 +39,10 @@ static int got_from_waker(th_await *me) {
 static bool leaves(th_await *me) {
     /* A task ends once, and a barrier opens for all that stand there, for whoever comes late too;
      * what others give went to another waiter. */
-    return me->leave(me->object, &me->waiter) || !th_on_is_for_all((th_on)me->waiter.on);
+    return me->kind->leave(me->object, &me->waiter) || !th_on_is_for_all(me->kind->on);
 }
 
-int th_await_init(thrum_await *await, thrum_task *task, th_on on, void *object,
-                  bool (*leave)(void *object, th_waiter *waiter)) {
+int th_await_init(thrum_await *await, thrum_task *task, const th_wait_kind *kind, void *object) {
     if (!await || !task || th_task_is_serial(task)) {
         return -EINVAL;
     }
@@ -57,12 +55,12 @@ int th_await_init(thrum_await *await, thrum_task *task, th_on on, void *object,
     }
     *th_await_of(await) = (th_await){
         .waiter = {.timed = true,
-                   .on = (uint8_t)on,
+                   .on = (uint8_t)kind->on,
                    .deadline = TH_FOREVER,
                    .leave = tell,
                    .object = task},
         .object = object,
-        .leave = leave,
+        .kind = kind,
     };
     return 0;
 }
@@ -81,17 +79,9 @@ int th_await_post(thrum_await *await, thrum_time deadline) {
     return leaves(me) ? code : 1;
 }
 
-int th_await_init_for(thrum_await *await, thrum_task *task, const th_wait_kind *kind,
-                      void *object) {
-    int code = th_await_init(await, task, kind->on, object, kind->leave);
-    if (!code) {
-        th_await_of(await)->got = kind->got;
-    }
-    return code;
-}
-
-int th_await_standing(const th_wait_kind *kind, thrum_await *await, thrum_time deadline) {
+int th_await_standing(thrum_await *await, thrum_time deadline) {
     th_await *me = th_await_of(await);
+    const th_wait_kind *kind = me->kind;
     int code = kind->stand(me->object, &me->waiter, th_is_late(deadline));
     if (code) {
         return code;
@@ -104,8 +94,8 @@ int th_await_standing(const th_wait_kind *kind, thrum_await *await, thrum_time d
 
 int th_await_on(const th_wait_kind *kind, void *object, thrum_await *await, thrum_task *task,
                 thrum_time deadline) {
-    int code = th_await_init_for(await, task, kind, object);
-    return code ? code : th_await_standing(kind, await, deadline);
+    int code = th_await_init(await, task, kind, object);
+    return code ? code : th_await_standing(await, deadline);
 }
 
 int thrum_await_end(thrum_await *await) {

@@ -23,10 +23,8 @@ typedef struct th_await {
         };
     };
     int status;
-    void *object;                                   /* what it waits for */
-    bool (*leave)(void *object, th_waiter *waiter); /* as a waiter's: takes it off the list */
-    /* NULL, or what the run that has got it does first: it makes itself the owner. */
-    void (*got)(void *object, th_waiter *waiter);
+    void *object; /* what it waits for */
+    const th_wait_kind *kind;
 } th_await;
 _Static_assert(sizeof(th_await) <= sizeof(thrum_await), "the public struct has room");
 
@@ -34,8 +32,7 @@ _Static_assert(sizeof(th_await) <= sizeof(thrum_await), "the public struct has r
  * Makes the waiter, before it is put on a list. 0, or a code: the task cannot be posted, or the
  * caller has no scheduler.
  */
-int th_await_init(thrum_await *await, thrum_task *task, th_on on, void *object,
-                  bool (*leave)(void *object, th_waiter *waiter));
+int th_await_init(thrum_await *await, thrum_task *task, const th_wait_kind *kind, void *object);
 
 /*
  * Posts the task, when the waiter stands on its list and the list is unlocked. 0: all may be gone.
@@ -44,9 +41,10 @@ int th_await_init(thrum_await *await, thrum_task *task, th_on on, void *object,
  */
 int th_await_post(thrum_await *await, thrum_time deadline);
 
-/* The same two for a kind of wait, which the second one begins; and both together. */
-int th_await_init_for(thrum_await *await, thrum_task *task, const th_wait_kind *kind, void *object);
-int th_await_standing(const th_wait_kind *kind, thrum_await *await, thrum_time deadline);
+/* Takes what the waiter is for, or queues it and posts the task. 1, 0 or a code, as above. */
+int th_await_standing(thrum_await *await, thrum_time deadline);
+
+/* The whole beginning of a wait: as a thrum_..._on_until returns. */
 int th_await_on(const th_wait_kind *kind, void *object, thrum_await *await, thrum_task *task,
                 thrum_time deadline);
 

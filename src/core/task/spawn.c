@@ -318,11 +318,11 @@ int thrum_join(thrum_handle *handle, int *result) {
 int thrum_join_on_until(thrum_handle *tagged, thrum_await *await, thrum_task *task,
                         thrum_time deadline) {
     thrum_handle *handle = tagged ? th_handle_of("thrum_join_on_until", tagged) : NULL;
-    int code = handle ? th_await_init_for(await, task, &waits, handle) : -EINVAL;
+    int code = handle ? th_await_init(await, task, &waits, handle) : -EINVAL;
     if (code) {
         return code;
     }
-    return is_self(handle) ? -EDEADLK : th_await_standing(&waits, await, deadline);
+    return is_self(handle) ? -EDEADLK : th_await_standing(await, deadline);
 }
 
 int thrum_detach(thrum_handle *tagged) {
