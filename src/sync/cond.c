@@ -12,11 +12,9 @@
 #include <errno.h>
 
 #include "base/check.h"
-#include "core/state/self_id.h"
 #include "core/state/thread.h"
-#include "core/task/await.h"
 #include "platform/platform.h"
-#include "sync/mutex_owner.h"
+#include "sync/owner.h"
 #include "sync/waitlist.h"
 #include "sync/wordlock.h"
 
@@ -48,7 +46,7 @@ static int stand(void *object, th_waiter *me, bool late) {
 static const th_wait_kind waits = {.on = TH_ON_COND, .stand = stand, .leave = leave};
 
 static void check_owner(const char *call, thrum_mutex *mutex) {
-    if (th_unlikely(!th_mutex_is_owner(mutex, th_self_id()))) {
+    if (th_unlikely(!th_owner_is(&mutex->reserved_owner, th_self_id()))) {
         th_misuse(call, "mutex not held by the caller", mutex);
     }
 }

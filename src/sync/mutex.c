@@ -21,11 +21,9 @@
 #include <errno.h>
 
 #include "base/check.h"
-#include "core/state/self_id.h"
 #include "core/state/thread.h"
-#include "core/task/await.h"
 #include "platform/platform.h"
-#include "sync/mutex_owner.h"
+#include "sync/owner.h"
 #include "sync/waitlist.h"
 #include "sync/wordlock.h"
 
@@ -48,13 +46,6 @@
  */
 #define SPINS_MAX 4u
 
-/* Lives on the waiter's stack, or is the beginning of a th_await. */
-struct mutex_waiter {
-    th_waiter waiter; /* the list's element; it must be the first field */
-    uint64_t self;    /* its th_self_id, for an unlock that makes it the owner; constant */
-};
-_Static_assert(offsetof(th_await, self) == offsetof(struct mutex_waiter, self), "as a th_await");
-
 static inline th_waitlist list_of(thrum_mutex *mutex) {
     return (th_waitlist){&mutex->reserved_first, &mutex->reserved_last};
 }
@@ -63,7 +54,7 @@ static inline th_waitlist list_of(thrum_mutex *mutex) {
 static inline bool take(thrum_mutex *mutex, uint32_t seen, uint64_t self) {
     /* pairs: thrum_mutex_unlock, pass_on; what the previous owners wrote is visible */
     if (th_cas_acquire(&mutex->reserved_word, &seen, seen | HELD)) {
-        th_mutex_set_owner(mutex, self);
+        th_owner_set(&mutex->reserved_owner, self);
         return true;
     }
     return false;
@@ -108,10 +99,10 @@ int thrum_mutex_try_lock(thrum_mutex *mutex) {
 }
 
 void thrum_mutex_unlock(thrum_mutex *mutex) {
-    if (th_unlikely(!th_mutex_is_owner(mutex, th_self_id()))) {
+    if (th_unlikely(!th_owner_is(&mutex->reserved_owner, th_self_id()))) {
         th_misuse("thrum_mutex_unlock", "not held by the caller", mutex);
     }
-    th_mutex_set_owner(mutex, 0);
+    th_owner_set(&mutex->reserved_owner, 0);
     uint32_t seen = HELD;
     /* relaxed: the compare-exchange decides */
     if (th_likely(th_load_relaxed(&mutex->reserved_word) == HELD) &&
@@ -182,14 +173,14 @@ static int stand(void *object, th_waiter *me, bool late) {
  * 0: a running caller was faster; it is the first again, not woken, and must wait. -ETIMEDOUT: a
  * running caller was faster, and the deadline has passed; it is off the list.
  */
-static int arrive(thrum_mutex *mutex, struct mutex_waiter *me, thrum_time deadline) {
+static int arrive(thrum_mutex *mutex, th_owner_waiter *me, thrum_time deadline) {
     uint32_t *xword = &mutex->reserved_word;
     bool timed = me->waiter.timed;
     int64_t since_ns = me->waiter.since_ns;
     uint32_t seen = th_word32_lock_list(xword);
     th_waitlist_remove(list_of(mutex), &me->waiter);
     if ((seen & HELD) == 0 || (seen & HANDOFF) != 0) {
-        th_mutex_set_owner(mutex, me->self);
+        th_owner_set(&mutex->reserved_owner, me->self);
         th_word32_publish(xword, with_waiters(mutex, HELD));
         return 1;
     }
@@ -220,19 +211,19 @@ static void own(void *object, th_waiter *me) {
     thrum_mutex *mutex = object;
     (void)th_word32_lock_list(&mutex->reserved_word);
     th_waitlist_remove(list_of(mutex), me);
-    th_mutex_set_owner(mutex, th_self_id());
+    th_owner_set(&mutex->reserved_owner, th_self_id());
     th_word32_publish(&mutex->reserved_word, with_waiters(mutex, HELD));
 }
 
 static const th_wait_kind waits = {.on = TH_ON_MUTEX, .stand = stand, .leave = leave, .got = own};
 
 static TH_NOINLINE int lock_slow(thrum_mutex *mutex, uint64_t self, thrum_time deadline) {
-    if (th_mutex_is_owner(mutex, self)) {
+    if (th_owner_is(&mutex->reserved_owner, self)) {
         th_misuse(deadline == THRUM_FOREVER ? "thrum_mutex_lock" : "thrum_mutex_lock_until",
                   "held by the caller already", mutex);
     }
     uint32_t word;
-    struct mutex_waiter me;
+    th_owner_waiter me;
     if (!lock_list_unless_free(mutex, self, &word)) {
         return 0;
     }
@@ -282,7 +273,7 @@ static void pass_on(thrum_mutex *mutex, uint32_t seen, int64_t now) {
     }
     uint32_t word = seen | WOKEN;
     if (now - first->since_ns >= HANDOFF_NS) {
-        th_mutex_set_owner(mutex, ((struct mutex_waiter *)(void *)first)->self);
+        th_owner_set(&mutex->reserved_owner, th_owner_of(first));
         word |= HANDOFF;
     } else {
         word &= ~HELD;

@@ -18,10 +18,9 @@
 #include <stddef.h>
 
 #include "base/check.h"
-#include "core/state/self_id.h"
 #include "core/state/thread.h"
-#include "core/task/await.h"
 #include "platform/platform.h"
+#include "sync/owner.h"
 #include "sync/waitlist.h"
 #include "sync/wordlock.h"
 
@@ -34,31 +33,13 @@
 /* Of a wait that has ended with the turn, as thrum/await.h has it. */
 #define TURN 2
 
-/* Lives on the waiter's stack, or is the beginning of a th_await. */
-struct once_waiter {
-    th_waiter waiter; /* the list's element; it must be the first field */
-    uint64_t self;    /* its th_self_id, or nobody's (0) of a task's wait; constant */
-};
-_Static_assert(offsetof(th_await, self) == offsetof(struct once_waiter, self), "as a th_await");
-
 static inline th_waitlist list_of(thrum_once *once) {
     return (th_waitlist){&once->reserved_first, &once->reserved_last};
 }
 
-/* Only ever compared with the caller's own number (mutex_owner.h). */
-static inline void set_owner(thrum_once *once, uint64_t self) {
-    /* relaxed: see above */
-    th_store_relaxed(&once->reserved_owner, self);
-}
-
-static inline bool is_owner(const thrum_once *once, uint64_t self) {
-    /* relaxed: see above */
-    return th_load_relaxed(&once->reserved_owner) == self;
-}
-
 /* After a success: wakes all waiters. Any of them may free the once. */
 static void tell_all(thrum_once *once) {
-    set_owner(once, 0);
+    th_owner_set(&once->reserved_owner, 0);
     uint32_t seen = RUNNING;
     /* pairs: thrum_once_run, run_slow, thrum_once_is_done; publishes what the function wrote */
     if (th_cas_release(&once->reserved_word, &seen, DONE)) {
@@ -75,12 +56,12 @@ static void pass_on(thrum_once *once) {
     (void)th_word32_lock_list(&once->reserved_word);
     th_waiter *first = th_waitlist_pop(list_of(once));
     if (!first) {
-        set_owner(once, 0);
+        th_owner_set(&once->reserved_owner, 0);
         th_word32_publish(&once->reserved_word, 0);
         return;
     }
     first->value = YOUR_TURN;
-    set_owner(once, ((struct once_waiter *)(void *)first)->self);
+    th_owner_set(&once->reserved_owner, th_owner_of(first));
     uint32_t waiters = th_waitlist_is_empty(list_of(once)) ? 0 : TH_WORD_WAITERS;
     th_word32_publish(&once->reserved_word, RUNNING | waiters);
     th_waiter_let_go(first);
@@ -122,7 +103,7 @@ static TH_ALWAYS_INLINE bool begin(thrum_once *once, uint64_t self) {
     uint32_t seen = 0;
     /* pairs: th_word32_publish; what failed calls wrote. ABA: 0 is the whole state */
     if (th_cas_acquire(&once->reserved_word, &seen, RUNNING)) {
-        set_owner(once, self);
+        th_owner_set(&once->reserved_owner, self);
         return true;
     }
     return false;
@@ -131,7 +112,7 @@ static TH_ALWAYS_INLINE bool begin(thrum_once *once, uint64_t self) {
 /* 1: it is done. TURN: the turn is the caller's, or, of a waiter of no stack, the task's. */
 static int stand(void *object, th_waiter *me, bool late) {
     thrum_once *once = object;
-    const uint64_t self = ((struct once_waiter *)(void *)me)->self;
+    const uint64_t self = th_owner_of(me);
     unsigned spins = 0;
     for (;;) {
         /* pairs: tell_all, th_word32_publish; what the function wrote is visible */
@@ -139,7 +120,7 @@ static int stand(void *object, th_waiter *me, bool late) {
         if ((seen & DONE) != 0) {
             return 1;
         }
-        if ((seen & RUNNING) != 0 && self && is_owner(once, self)) {
+        if ((seen & RUNNING) != 0 && self && th_owner_is(&once->reserved_owner, self)) {
             return -EDEADLK;
         }
         if ((seen & TH_WORD_LOCKED) != 0) {
@@ -163,7 +144,7 @@ static void is_told(void *object, th_waiter *waiter) {
     int *status = &((th_await *)(void *)waiter)->status;
     *status = 0;
     if (waiter->value == YOUR_TURN) {
-        set_owner(object, TH_ID_TASK);
+        th_owner_set(&((thrum_once *)object)->reserved_owner, TH_ID_TASK);
         *status = TURN;
     }
 }
@@ -175,7 +156,7 @@ static TH_NOINLINE int run_slow(thrum_once *once, thrum_fn fn, void *arg, thrum_
     if (!fn) {
         return -EINVAL;
     }
-    struct once_waiter me;
+    th_owner_waiter me;
     th_waiter_init(&me.waiter, TH_ON_ONCE, once);
     me.self = th_self_id();
     me.waiter.shielded = true; /* not a cancellation point */

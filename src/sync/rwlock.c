@@ -21,10 +21,9 @@
 #include <errno.h>
 
 #include "base/check.h"
-#include "core/state/self_id.h"
 #include "core/state/thread.h"
-#include "core/task/await.h"
 #include "platform/platform.h"
+#include "sync/owner.h"
 #include "sync/waitlist.h"
 #include "sync/wordlock.h"
 
@@ -50,29 +49,11 @@
 /* How often a caller loads the word again before it queues, unless there are waiters already. */
 #define SPINS_MAX 4u
 
-/* Lives on the waiter's stack, or is the beginning of a th_await. */
-struct rwlock_waiter {
-    th_waiter waiter; /* the lists' element; it must be the first field */
-    uint64_t self;    /* its th_self_id, for an unlock that makes it the owner; constant */
-};
-_Static_assert(offsetof(th_await, self) == offsetof(struct rwlock_waiter, self), "as a th_await");
-
 typedef enum { READS, WRITES } kind;
 
 static inline th_waitlist list_of(thrum_rwlock *lock, kind which) {
     void **ends = which == READS ? lock->reserved_readers : lock->reserved_writers;
     return (th_waitlist){&ends[0], &ends[1]};
-}
-
-/* Only ever compared with the caller's own number (mutex_owner.h). */
-static inline void set_owner(thrum_rwlock *lock, uint64_t self) {
-    /* relaxed: see above */
-    th_store_relaxed(&lock->reserved_owner, self);
-}
-
-static inline bool is_owner(const thrum_rwlock *lock, uint64_t self) {
-    /* relaxed: see above */
-    return th_load_relaxed(&lock->reserved_owner) == self;
 }
 
 /* Whether the lock can be taken at once, apart from LOCKED. */
@@ -122,7 +103,7 @@ static inline bool take_write(thrum_rwlock *lock, uint64_t self) {
     uint64_t seen = 0;
     /* pairs: drop, th_word64_publish; what earlier owners wrote. ABA: as above */
     if (th_cas_acquire(&lock->reserved_word, &seen, WRITER)) {
-        set_owner(lock, self);
+        th_owner_set(&lock->reserved_owner, self);
         return true;
     }
     return false;
@@ -218,7 +199,7 @@ static void hand_over(thrum_rwlock *lock, kind first_choice, uint64_t round) {
         if (chain) {
             chain->next = NULL;
             word = WRITER;
-            set_owner(lock, ((struct rwlock_waiter *)(void *)chain)->self);
+            th_owner_set(&lock->reserved_owner, th_owner_of(chain));
         }
     }
     if (!chain) {
@@ -260,10 +241,10 @@ static TH_NOINLINE void unlock_slow(thrum_rwlock *lock) {
     /* relaxed: what concerns the caller's own hold was written by it, or acquired with the hold */
     const uint64_t seen = th_load_relaxed(&lock->reserved_word);
     if ((seen & WRITER) != 0) {
-        if (th_unlikely(!is_owner(lock, th_self_id()))) {
+        if (th_unlikely(!th_owner_is(&lock->reserved_owner, th_self_id()))) {
             th_misuse("thrum_rwlock_unlock", "another writes", lock);
         }
-        set_owner(lock, 0);
+        th_owner_set(&lock->reserved_owner, 0);
         if (th_likely((seen & (LOCKED | WAITERS)) == 0) && th_likely(drop(lock, seen, WRITER))) {
             return;
         }
@@ -368,9 +349,10 @@ static int stand(void *object, th_waiter *me, bool late) {
 }
 
 /* The lock was handed over to a writer of no stack, to nobody yet. */
-static void own(void *lock, th_waiter *me) {
+static void own(void *object, th_waiter *me) {
+    thrum_rwlock *lock = object;
     (void)me;
-    set_owner(lock, th_self_id());
+    th_owner_set(&lock->reserved_owner, th_self_id());
 }
 
 static const th_wait_kind reads = {.on = TH_ON_READ, .stand = stand, .leave = leave};
@@ -379,7 +361,7 @@ static const th_wait_kind writes = {.on = TH_ON_WRITE, .stand = stand, .leave = 
 static TH_NOINLINE int lock_slow(thrum_rwlock *lock, kind which, thrum_time deadline) {
     uint64_t self = th_self_id();
     uint64_t word;
-    if (is_owner(lock, self)) {
+    if (th_owner_is(&lock->reserved_owner, self)) {
         th_misuse(which == READS ? "thrum_rwlock_rdlock" : "thrum_rwlock_wrlock",
                   "held for writing by the caller already", lock);
     }
@@ -387,7 +369,7 @@ static TH_NOINLINE int lock_slow(thrum_rwlock *lock, kind which, thrum_time dead
     if (which == READS && is_free_for(which, th_load_relaxed(&lock->reserved_word))) {
         th_stand_back();
     }
-    struct rwlock_waiter me;
+    th_owner_waiter me;
     if (take_or_lock(lock, which, self, &word)) {
         return 0;
     }
