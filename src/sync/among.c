@@ -10,7 +10,6 @@
  */
 #include "sync/among.h"
 
-#include "core/ready/waiter.h"
 #include "core/wait/wait.h"
 #include "platform/platform.h"
 #include "sync/cases.h"
@@ -22,6 +21,7 @@ typedef struct among {
     thrum_case *cases;
     size_t n;
     thrum_time deadline;
+    bool mixed;             /* there are not only channels */
     const th_case_ops *ops; /* NULL: there are only channels and events */
     uint32_t ready;         /* cases of `ops` that can happen, as ops->ask said last */
     int wakeup;             /* of a plain thread that has such cases; else -1 */
@@ -136,9 +136,7 @@ static int stand_on_others(among *a, th_waiter *me) {
     return found;
 }
 
-/* `given`: the number of the case that a waker has given, whose list it has left; else -1. */
-static void leave_all(among *a, int given) {
-    th_cases_leave(a->cases, a->n, a->places, given);
+static void leave_others(among *a) {
     for (size_t i = 0; i < a->n; i++) {
         const thrum_case *c = &a->cases[i];
         th_waiter *part = &a->places[i].op.waiter;
@@ -147,6 +145,14 @@ static void leave_all(among *a, int given) {
         } else if (is_other(c)) {
             a->ops->leave(c, part);
         }
+    }
+}
+
+/* `given`: the number of the case that a waker has given, whose list it has left; else -1. */
+static inline void leave_all(among *a, int given) {
+    th_cases_leave(a->cases, a->n, a->places, given);
+    if (a->mixed) {
+        leave_others(a);
     }
 }
 
@@ -170,23 +176,23 @@ static uint32_t wait_in_system(among *a, th_waiter *me, int *code) {
  * The wait stands on all lists, and no case can happen. Returns the number of the one that was
  * given to it, NONE if it is to begin anew, or a code.
  */
-static int wait_for_any(among *a, th_waiter *me) {
+static inline int wait_for_any(among *a, th_waiter *me) {
     int code = 0;
     const bool in_system = a->wakeup >= 0 && !th_waits_alone();
     uint32_t outcome =
         in_system ? wait_in_system(a, me, &code) : th_waiter_wait_until(me, a->deadline);
-    if (outcome != TH_WAIT_WOKEN) {
-        leave_all(a, -1);
+    const int given = outcome == TH_WAIT_WOKEN ? me->value : -1;
+    leave_all(a, given);
+    if (given < 0) {
         return in_system && outcome == TH_WAIT_TIMEDOUT ? (code ? code : NONE)
                                                         : th_waiter_result(outcome);
     }
-    thrum_case *c = &a->cases[me->value];
-    leave_all(a, me->value);
+    thrum_case *c = &a->cases[given];
     if (is_other(c)) {
         return NONE; /* there may be something: the system is asked */
     }
-    c->status = c->chan ? a->places[me->value].op.status : 0;
-    return me->value;
+    c->status = c->chan ? a->places[given].op.status : 0;
+    return given;
 }
 
 /* One round, in which nothing could happen at once. Returns as wait_for_any. */
@@ -195,7 +201,7 @@ static int round_of(among *a) {
     if (a->ops) {
         th_waiter_init(&me, TH_ON_AMONG, NULL);
     } else {
-        th_waiter_init(&me, TH_ON_SELECT, a->cases[0].chan);
+        th_waiter_init(&me, TH_ON_SELECT, a->n ? a->cases[0].chan : NULL);
     }
     me.timed = true;
     me.note = (uint32_t)(1 + a->wakeup);
@@ -204,7 +210,7 @@ static int round_of(among *a) {
     if (found != NONE) {
         return found == -ENOMEM ? NONE : found; /* a segment is not allocated with locks held */
     }
-    found = stand_on_others(a, &me);
+    found = a->mixed ? stand_on_others(a, &me) : NONE;
     if (found == NONE || !th_waiter_claim(&me, TH_WAIT_WOKEN)) {
         return wait_for_any(a, &me);
     }
@@ -239,7 +245,7 @@ static int rounds(among *a) {
     }
     a->channels = th_cases_sort(a->cases, a->n, a->places);
     while ((found = round_of(a)) == NONE && (found = try_some(a)) == NONE) {
-        if (a->deadline != THRUM_FOREVER && a->deadline <= th_os_now()) {
+        if (th_is_late(a->deadline)) {
             found = -ETIMEDOUT;
             break;
         }
@@ -293,19 +299,24 @@ static bool check(among *a) {
     return true;
 }
 
+/* No case could happen a moment ago. */
+static int wait_for_some(among *a) {
+    return th_is_late(a->deadline)      ? -ETIMEDOUT
+           : a->n <= TH_CASES_FEW       ? rounds_few(a)
+           : a->n <= THRUM_SELECT_FRAME ? rounds_many(a)
+                                        : rounds_crowd(a);
+}
+
 int th_select_among(thrum_case cases[], size_t n, thrum_time deadline) {
-    among a = {.cases = cases, .n = n, .deadline = deadline, .wakeup = -1};
+    among a = {.cases = cases, .n = n, .deadline = deadline, .mixed = true, .wakeup = -1};
     if (!check(&a)) {
         return -EINVAL;
     }
     int found = try_some(&a);
-    if (found != NONE) {
-        return found;
-    }
-    if (deadline != THRUM_FOREVER && deadline <= th_os_now()) {
-        return -ETIMEDOUT;
-    }
-    return n <= TH_CASES_FEW         ? rounds_few(&a)
-           : n <= THRUM_SELECT_FRAME ? rounds_many(&a)
-                                     : rounds_crowd(&a);
+    return found != NONE ? found : wait_for_some(&a);
+}
+
+int th_select_wait(thrum_case cases[], size_t n, thrum_time deadline) {
+    among a = {.cases = cases, .n = n, .deadline = deadline, .wakeup = -1};
+    return wait_for_some(&a);
 }

@@ -10,6 +10,9 @@
 /* The select of thrum_select for any cases; its callers have looked at n. */
 int th_select_among(thrum_case cases[], size_t n, thrum_time deadline);
 
+/* The same for cases of channels alone, none of which could happen a moment ago. */
+int th_select_wait(thrum_case cases[], size_t n, thrum_time deadline);
+
 /*
  * What a room above does for its cases (THRUM_CASE_OTHER), whose `from` points to this; `to` and
  * the bits of `kind` above are its own. All of one select have the same.

@@ -32,63 +32,6 @@ static int try_some(thrum_case cases[], size_t n) {
     return -EAGAIN;
 }
 
-/* ---- waiting ---- */
-
-static int select_on(thrum_case cases[], size_t n, thrum_time deadline, th_place places[]) {
-    th_waiter me;
-    size_t channels = th_cases_sort(cases, n, places);
-    for (;;) {
-        th_transfer transfer;
-        th_cases_lock(places, channels);
-        int found = th_cases_transfer(cases, n, &transfer);
-        if (found == -EAGAIN) {
-            break;
-        }
-        size_t elem_size = found >= 0 ? cases[found].chan->elem_size : 0;
-        th_cases_unlock(places, channels);
-        if (found >= 0) {
-            th_chan_conclude(&transfer, elem_size);
-            return found;
-        }
-        /* a segment is needed, which is not allocated with locks held */
-        if ((found = try_some(cases, n)) != -EAGAIN) {
-            return found;
-        }
-    }
-    th_waiter_init(&me, TH_ON_SELECT, n ? cases[0].chan : NULL);
-    me.timed = true;
-    th_cases_stand(cases, n, places, &me);
-    th_cases_unlock(places, channels);
-    uint32_t outcome = th_waiter_wait_until(&me, deadline);
-    int happened = outcome == TH_WAIT_WOKEN ? me.value : -1;
-    th_cases_leave(cases, n, places, happened);
-    if (happened < 0) {
-        return th_waiter_result(outcome);
-    }
-    cases[happened].status = places[happened].op.status;
-    return happened;
-}
-
-static TH_NOINLINE int select_few(thrum_case cases[], size_t n, thrum_time deadline) {
-    th_place places[TH_CASES_FEW];
-    return select_on(cases, n, deadline, places);
-}
-
-static TH_NOINLINE int select_many(thrum_case cases[], size_t n, thrum_time deadline) {
-    th_place places[THRUM_SELECT_FRAME];
-    return select_on(cases, n, deadline, places);
-}
-
-static TH_NOINLINE int select_crowd(thrum_case cases[], size_t n, thrum_time deadline) {
-    th_place *places = th_os_alloc(n * sizeof *places);
-    if (!places) {
-        return -ENOMEM;
-    }
-    int result = select_on(cases, n, deadline, places);
-    th_os_free(places);
-    return result;
-}
-
 int thrum_select(thrum_case cases[], size_t n, thrum_time deadline) {
     if ((n > 0 && !cases) || n > INT32_MAX / sizeof(th_place)) {
         return -EINVAL;
@@ -99,13 +42,5 @@ int thrum_select(thrum_case cases[], size_t n, thrum_time deadline) {
         }
     }
     int result = try_some(cases, n);
-    if (result != -EAGAIN) {
-        return result;
-    }
-    if (deadline != THRUM_FOREVER && deadline <= th_os_now()) {
-        return -ETIMEDOUT;
-    }
-    return n <= TH_CASES_FEW         ? select_few(cases, n, deadline)
-           : n <= THRUM_SELECT_FRAME ? select_many(cases, n, deadline)
-                                     : select_crowd(cases, n, deadline);
+    return result != -EAGAIN ? result : th_select_wait(cases, n, deadline);
 }

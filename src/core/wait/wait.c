@@ -235,10 +235,6 @@ int th_waiter_result(uint32_t outcome) {
                                          : cancelled_result();
 }
 
-bool th_is_late(int64_t deadline) {
-    return deadline != TH_FOREVER && deadline <= th_os_now();
-}
-
 /* ---- waiting with the list locked ---- */
 
 static TH_NO_TSAN void wait_unlock_in_fiber(th_fiber *fiber, th_unlock_commit *commit) {

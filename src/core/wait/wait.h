@@ -97,7 +97,9 @@ typedef struct th_wait_kind {
 } th_wait_kind;
 
 /* Whether the deadline has passed. */
-bool th_is_late(int64_t deadline);
+static inline bool th_is_late(int64_t deadline) {
+    return deadline != TH_FOREVER && deadline <= th_os_now();
+}
 
 /*
  * Waits with a waiter that `stand` has queued. A timed one that is not woken leaves the list. After
