@@ -25,11 +25,7 @@ static inline th_waitlist list_of(thrum_cond *cond) {
 /* Takes a waiter that gives up off the list. False: it was off the list already. */
 static bool leave(void *object, th_waiter *me) {
     thrum_cond *cond = object;
-    (void)th_word32_lock_list(&cond->reserved_word);
-    bool listed = th_waitlist_leave(list_of(cond), me);
-    bool empty = th_waitlist_is_empty(list_of(cond));
-    th_word32_publish(&cond->reserved_word, empty ? 0 : TH_WORD_WAITERS);
-    return listed;
+    return th_word32_leave(&cond->reserved_word, list_of(cond), me, 0);
 }
 
 static int stand(void *object, th_waiter *me, bool late) {
@@ -111,8 +107,7 @@ static bool lock_list(thrum_cond *cond) {
 void thrum_cond_signal(thrum_cond *cond) {
     if (lock_list(cond)) {
         th_waiter *first = th_waitlist_pop(list_of(cond));
-        bool empty = th_waitlist_is_empty(list_of(cond));
-        th_word32_publish(&cond->reserved_word, empty ? 0 : TH_WORD_WAITERS);
+        th_word32_publish(&cond->reserved_word, th_word32_with(0, list_of(cond)));
         if (first) {
             th_waiter_let_go(first);
         }

@@ -52,39 +52,20 @@ static inline bool pass(thrum_event *event, uint32_t seen) {
 /* Takes a waiter that gives up off the list. False: it was off the list already. */
 static bool leave(void *object, th_waiter *me) {
     thrum_event *event = object;
-    uint32_t *xword = &event->reserved_word;
-    unsigned spins = 0;
-    for (;;) {
-        /* pairs: th_word32_publish; a thread that took the waiter off no longer touches it */
-        uint32_t seen = th_load_acquire(xword);
-        if ((seen & SIGNALED) != 0) {
-            return false; /* the list is empty */
-        }
-        if ((seen & TH_WORD_LOCKED) != 0) {
-            th_backoff(&spins);
-        } else if (th_word32_lock(xword, seen)) {
-            bool listed = th_waitlist_leave(list_of(event), me);
-            th_word32_publish(xword, th_waitlist_is_empty(list_of(event)) ? 0 : TH_WORD_WAITERS);
-            return listed;
-        }
-    }
+    return th_word32_leave(&event->reserved_word, list_of(event), me, SIGNALED);
 }
 
 static TH_ALWAYS_INLINE int stand(void *object, th_waiter *me, bool late) {
     thrum_event *event = object;
     uint32_t *xword = &event->reserved_word;
-    unsigned spins = 0;
     for (;;) {
-        /* pairs: mark; what the signaler of a manual event wrote is visible */
-        uint32_t seen = th_load_acquire(xword);
-        if ((seen & SIGNALED) != 0) { /* hence without flags */
+        uint32_t seen = th_word32_look(xword);
+        if ((seen & SIGNALED) != 0) {
             if (pass(event, seen)) {
                 return 1;
             }
         } else if (late) {
             return -ETIMEDOUT;
-        } else if ((seen & TH_WORD_LOCKED) != 0) {
-            th_backoff(&spins);
         } else if (th_word32_lock(xword, seen)) {
             th_waitlist_push(list_of(event), me);
             return 0;
@@ -182,13 +163,9 @@ static int look_around(thrum_event *const events[], size_t n) {
 
 bool th_event_stand(thrum_event *event, th_waiter *part) {
     uint32_t *xword = &event->reserved_word;
-    unsigned spins = 0;
     for (;;) {
-        /* relaxed: the compare-exchange decides; taking the signal is what acquires */
-        uint32_t seen = th_load_relaxed(xword);
-        if ((seen & TH_WORD_LOCKED) != 0) {
-            th_backoff(&spins);
-        } else if ((seen & SIGNALED) != 0) {
+        uint32_t seen = th_word32_look(xword);
+        if ((seen & SIGNALED) != 0) {
             return false;
         } else if (th_word32_lock(xword, seen)) {
             th_waitlist_push(list_of(event), part);

@@ -120,14 +120,10 @@ void thrum_mutex_unlock(thrum_mutex *mutex) {
  * list lock is the caller's, the mutex is held by another, and *word is the word without LOCKED.
  */
 static bool lock_list_unless_free(thrum_mutex *mutex, uint64_t self, uint32_t *word) {
-    unsigned spins = 0;
     unsigned looks = 0;
     for (;;) {
-        /* relaxed: the compare-exchange decides */
-        uint32_t seen = th_load_relaxed(&mutex->reserved_word);
-        if ((seen & TH_WORD_LOCKED) != 0) {
-            th_backoff(&spins);
-        } else if ((seen & HELD) == 0) {
+        uint32_t seen = th_word32_look(&mutex->reserved_word);
+        if ((seen & HELD) == 0) {
             if (take(mutex, seen, self)) {
                 return false;
             }
@@ -139,12 +135,6 @@ static bool lock_list_unless_free(thrum_mutex *mutex, uint64_t self, uint32_t *w
             return true;
         }
     }
-}
-
-/* The word, with WAITERS set if the list is not empty. */
-static uint32_t with_waiters(thrum_mutex *mutex, uint32_t word) {
-    word &= ~(uint32_t)TH_WORD_WAITERS;
-    return th_waitlist_is_empty(list_of(mutex)) ? word : word | TH_WORD_WAITERS;
 }
 
 /* With the list lock, which it gives up; `word` is the word without LOCKED. */
@@ -181,11 +171,11 @@ static int arrive(thrum_mutex *mutex, th_owner_waiter *me, thrum_time deadline) 
     th_waitlist_remove(list_of(mutex), &me->waiter);
     if ((seen & HELD) == 0 || (seen & HANDOFF) != 0) {
         th_owner_set(&mutex->reserved_owner, me->self);
-        th_word32_publish(xword, with_waiters(mutex, HELD));
+        th_word32_publish(xword, th_word32_with(HELD, list_of(mutex)));
         return 1;
     }
     if (timed && deadline <= th_os_now()) {
-        th_word32_publish(xword, with_waiters(mutex, seen & ~WOKEN));
+        th_word32_publish(xword, th_word32_with(seen & ~WOKEN, list_of(mutex)));
         return -ETIMEDOUT;
     }
     th_waiter_init(&me->waiter, TH_ON_MUTEX, mutex);
@@ -200,10 +190,7 @@ static int arrive(thrum_mutex *mutex, th_owner_waiter *me, thrum_time deadline) 
 /* Takes a waiter off the list whose time is out and that was not woken. */
 static bool leave(void *object, th_waiter *me) {
     thrum_mutex *mutex = object;
-    uint32_t seen = th_word32_lock_list(&mutex->reserved_word);
-    bool listed = th_waitlist_leave(list_of(mutex), me);
-    th_word32_publish(&mutex->reserved_word, with_waiters(mutex, seen));
-    return listed;
+    return th_word32_leave(&mutex->reserved_word, list_of(mutex), me, 0);
 }
 
 /* The mutex was handed over to a waiter of no stack, to nobody yet. */
@@ -212,7 +199,7 @@ static void own(void *object, th_waiter *me) {
     (void)th_word32_lock_list(&mutex->reserved_word);
     th_waitlist_remove(list_of(mutex), me);
     th_owner_set(&mutex->reserved_owner, th_self_id());
-    th_word32_publish(&mutex->reserved_word, with_waiters(mutex, HELD));
+    th_word32_publish(&mutex->reserved_word, th_word32_with(HELD, list_of(mutex)));
 }
 
 static const th_wait_kind waits = {.on = TH_ON_MUTEX, .stand = stand, .leave = leave, .got = own};
@@ -286,15 +273,11 @@ static void pass_on(thrum_mutex *mutex, uint32_t seen, int64_t now) {
 
 static TH_NOINLINE void unlock_slow(thrum_mutex *mutex) {
     uint32_t *xword = &mutex->reserved_word;
-    unsigned spins = 0;
     /* reserved_pad counts unlocks; the mutex itself protects it */
     bool look = (++mutex->reserved_pad & (PASSES_PER_LOOK - 1)) == 0;
     for (;;) {
-        /* relaxed: the compare-exchange decides */
-        uint32_t seen = th_load_relaxed(xword);
-        if ((seen & TH_WORD_LOCKED) != 0) {
-            th_backoff(&spins);
-        } else if ((seen & TH_WORD_WAITERS) == 0 || ((seen & WOKEN) != 0 && !look)) {
+        uint32_t seen = th_word32_look(xword);
+        if ((seen & TH_WORD_WAITERS) == 0 || ((seen & WOKEN) != 0 && !look)) {
             /* pairs: take, th_word32_lock; publishes what was written under the mutex */
             if (th_cas_release(xword, &seen, seen & ~HELD)) {
                 return;

@@ -62,8 +62,7 @@ static void pass_on(thrum_once *once) {
     }
     first->value = YOUR_TURN;
     th_owner_set(&once->reserved_owner, th_owner_of(first));
-    uint32_t waiters = th_waitlist_is_empty(list_of(once)) ? 0 : TH_WORD_WAITERS;
-    th_word32_publish(&once->reserved_word, RUNNING | waiters);
+    th_word32_publish(&once->reserved_word, th_word32_with(RUNNING, list_of(once)));
     th_waiter_let_go(first);
 }
 
@@ -80,22 +79,7 @@ static int finish(thrum_once *once, int result) {
 /* Takes a waiter that gives up off the list. False: it was off the list already. */
 static bool leave(void *object, th_waiter *me) {
     thrum_once *once = object;
-    unsigned spins = 0;
-    for (;;) {
-        /* pairs: th_word32_publish; a thread that took the waiter off no longer touches it */
-        uint32_t seen = th_load_acquire(&once->reserved_word);
-        if ((seen & DONE) != 0) {
-            return false; /* the list is empty */
-        }
-        if ((seen & TH_WORD_LOCKED) != 0) {
-            th_backoff(&spins);
-        } else if (th_word32_lock(&once->reserved_word, seen)) {
-            bool listed = th_waitlist_leave(list_of(once), me);
-            uint32_t waiters = th_waitlist_is_empty(list_of(once)) ? 0 : TH_WORD_WAITERS;
-            th_word32_publish(&once->reserved_word, (seen & RUNNING) | waiters);
-            return listed;
-        }
-    }
+    return th_word32_leave(&once->reserved_word, list_of(once), me, DONE);
 }
 
 /* From the state in which nothing runs and nothing is done. True: the caller has the turn. */
@@ -113,19 +97,15 @@ static TH_ALWAYS_INLINE bool begin(thrum_once *once, uint64_t self) {
 static int stand(void *object, th_waiter *me, bool late) {
     thrum_once *once = object;
     const uint64_t self = th_owner_of(me);
-    unsigned spins = 0;
     for (;;) {
-        /* pairs: tell_all, th_word32_publish; what the function wrote is visible */
-        uint32_t seen = th_load_acquire(&once->reserved_word);
+        uint32_t seen = th_word32_look(&once->reserved_word);
         if ((seen & DONE) != 0) {
             return 1;
         }
         if ((seen & RUNNING) != 0 && self && th_owner_is(&once->reserved_owner, self)) {
             return -EDEADLK;
         }
-        if ((seen & TH_WORD_LOCKED) != 0) {
-            th_backoff(&spins);
-        } else if (seen == 0) {
+        if (seen == 0) {
             if (begin(once, self ? self : TH_ID_TASK)) {
                 return TURN;
             }

@@ -86,7 +86,7 @@ static TH_ALWAYS_INLINE void lock_pool(thrum_pool *pool) {
 }
 
 static void unlock_pool(thrum_pool *pool) {
-    th_word32_publish(&pool->xword, th_waitlist_is_empty(list_of(pool)) ? 0 : TH_WORD_WAITERS);
+    th_word32_publish(&pool->xword, th_word32_with(0, list_of(pool)));
 }
 
 /* ---- with the lock ---- */

@@ -212,15 +212,11 @@ static void hand_over(thrum_rwlock *lock, kind first_choice, uint64_t round) {
 }
 
 static void give_up(thrum_rwlock *lock) {
-    unsigned spins = 0;
     uint64_t round = 0;
     for (;;) {
-        /* relaxed: the compare-exchange decides */
-        uint64_t seen = th_load_relaxed(&lock->reserved_word);
+        uint64_t seen = th_word64_look(&lock->reserved_word);
         bool writes = (seen & WRITER) != 0;
-        if ((seen & LOCKED) != 0) {
-            th_backoff(&spins);
-        } else if ((seen & WAITERS) == 0 || (!writes && (seen & ~ROUND) >= 2 * READER)) {
+        if ((seen & WAITERS) == 0 || (!writes && (seen & ~ROUND) >= 2 * READER)) {
             if (drop(lock, seen, writes ? WRITER : READER)) {
                 return;
             }
@@ -274,39 +270,30 @@ static inline kind kind_of(const th_waiter *me) {
 /* Takes a waiter off the list whose time is out and that was not woken. False: it was off it. */
 static bool leave(void *object, th_waiter *me) {
     thrum_rwlock *lock = object;
-    unsigned spins = 0;
-    for (;;) {
-        /* relaxed: the compare-exchange decides */
-        uint64_t seen = th_load_relaxed(&lock->reserved_word);
-        if ((seen & LOCKED) != 0) {
-            th_backoff(&spins);
-        } else if (th_word64_lock(&lock->reserved_word, seen)) {
-            th_waiter *chain = NULL;
-            uint64_t word = seen & ~WAITERS;
-            bool listed = th_waitlist_leave(list_of(lock, kind_of(me)), me);
-            if ((seen & WRITER) == 0 && th_waitlist_is_empty(list_of(lock, WRITES))) {
-                chain = admit_readers(lock, &word); /* they waited only for the last writer */
-            }
-            publish(lock, word);
-            th_waitlist_wake_all(chain);
-            return listed;
-        }
+    th_waiter *chain = NULL;
+    uint64_t seen;
+    do {
+        seen = th_word64_look(&lock->reserved_word);
+    } while (!th_word64_lock(&lock->reserved_word, seen));
+    uint64_t word = seen & ~WAITERS;
+    bool listed = th_waitlist_leave(list_of(lock, kind_of(me)), me);
+    if ((seen & WRITER) == 0 && th_waitlist_is_empty(list_of(lock, WRITES))) {
+        chain = admit_readers(lock, &word); /* they waited only for the last writer */
     }
+    publish(lock, word);
+    th_waitlist_wake_all(chain);
+    return listed;
 }
 
 /*
  * True: the lock is the caller's. False: the list lock is, and *word is the word without LOCKED.
  */
 static bool take_or_lock(thrum_rwlock *lock, kind which, uint64_t self, uint64_t *word) {
-    unsigned spins = 0;
     unsigned looks = 0;
     uint64_t next;
     for (;;) {
-        /* relaxed: the compare-exchange decides */
-        uint64_t seen = th_load_relaxed(&lock->reserved_word);
-        if ((seen & LOCKED) != 0) {
-            th_backoff(&spins);
-        } else if (is_free_for(which, seen)) {
+        uint64_t seen = th_word64_look(&lock->reserved_word);
+        if (is_free_for(which, seen)) {
             if (which == READS ? take_read(lock, seen, seen + READER) : take_write(lock, self)) {
                 return true;
             }

@@ -157,22 +157,17 @@ static TH_NOINLINE void serve_and_unlock(const char *call, thrum_sem *sem, uint6
 static bool leave(void *object, th_waiter *me) {
     thrum_sem *sem = object;
     uint64_t *xword = &sem->reserved_word;
-    unsigned spins = 0;
-    for (;;) {
-        /* pairs: th_word64_publish; a thread that took the waiter off no longer touches it */
-        uint64_t seen = th_load_acquire(xword);
+    uint64_t seen;
+    do {
+        seen = th_word64_look(xword);
         if (has_unit(seen)) {
             return false; /* the list is empty */
         }
-        if ((seen & TH_WORD_LOCKED) != 0) {
-            th_backoff(&spins);
-        } else if (th_word64_lock(xword, seen)) {
-            bool listed = th_waitlist_leave(list_of(sem), me);
-            /* a post that took it off has also taken the units set aside */
-            serve_and_unlock("thrum_sem_wait_n", sem, listed ? (uint64_t)me->since_ns : 0);
-            return listed;
-        }
-    }
+    } while (!th_word64_lock(xword, seen));
+    bool listed = th_waitlist_leave(list_of(sem), me);
+    /* a post that took it off has also taken the units set aside */
+    serve_and_unlock("thrum_sem_wait_n", sem, listed ? (uint64_t)me->since_ns : 0);
+    return listed;
 }
 
 /*
@@ -183,18 +178,14 @@ static TH_ALWAYS_INLINE int stand(void *object, th_waiter *me, bool late) {
     thrum_sem *sem = object;
     uint64_t *xword = &sem->reserved_word;
     const unsigned n = (unsigned)me->value + 1;
-    unsigned spins = 0;
     for (;;) {
-        /* relaxed: the compare-exchange decides */
-        uint64_t seen = th_load_relaxed(xword);
-        if (has_units(seen, n)) { /* hence without flags */
+        uint64_t seen = th_word64_look(xword);
+        if (has_units(seen, n)) {
             if (take(xword, seen, n)) {
                 return 1;
             }
         } else if (late) {
             return -ETIMEDOUT;
-        } else if ((seen & TH_WORD_LOCKED) != 0) {
-            th_backoff(&spins);
         } else if (n == 1 ? th_word64_lock(xword, seen) : lock_and_take_all(xword, seen)) {
             const int32_t there = n == 1 ? 0 : (int32_t)(seen >> TH_WORD_SHIFT);
             me->since_ns = there;
@@ -254,13 +245,9 @@ int thrum_sem_on_until(thrum_sem *sem, thrum_await *await, thrum_task *task, thr
 /* Hands the units to the waiters, or raises the value. */
 static TH_ALWAYS_INLINE void post(const char *call, thrum_sem *sem, unsigned n) {
     uint64_t *xword = &sem->reserved_word;
-    unsigned spins = 0;
     for (;;) {
-        /* relaxed: the compare-exchange decides */
-        uint64_t seen = th_load_relaxed(xword);
-        if ((seen & TH_WORD_LOCKED) != 0) {
-            th_backoff(&spins);
-        } else if ((seen & TH_WORD_WAITERS) != 0) {
+        uint64_t seen = th_word64_look(xword);
+        if ((seen & TH_WORD_WAITERS) != 0) {
             if (th_word64_lock(xword, seen)) {
                 th_waiter *first = th_waitlist_first(list_of(sem));
                 if (th_unlikely(n > 1 || first->timed || first->value)) {

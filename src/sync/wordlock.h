@@ -19,6 +19,7 @@
 #include "base/cc.h"
 #include "core/state/thread.h"
 #include "platform/platform.h"
+#include "sync/waitlist.h"
 
 #define TH_WORD_LOCKED 1u
 #define TH_WORD_WAITERS 2u
@@ -41,18 +42,48 @@ static inline void th_word32_publish(uint32_t *xword, uint32_t word) {
     th_store_release(xword, word);
 }
 
+/* The word, as soon as no thread holds the list lock. */
+static inline uint32_t th_word32_look(const uint32_t *xword) {
+    unsigned spins = 0;
+    uint32_t seen;
+    /* pairs: th_word32_publish; for callers whom the word lets pass, or tells of an empty list */
+    while (th_unlikely(((seen = th_load_acquire(xword)) & TH_WORD_LOCKED) != 0)) {
+        th_backoff(&spins);
+    }
+    return seen;
+}
+
 /* Takes the list lock, and waits for it; returns the word without LOCKED. */
 static inline uint32_t th_word32_lock_list(uint32_t *xword) {
-    unsigned spins = 0;
-    for (;;) {
-        /* relaxed: the compare-exchange decides */
-        uint32_t seen = th_load_relaxed(xword);
-        if ((seen & TH_WORD_LOCKED) != 0) {
-            th_backoff(&spins);
-        } else if (th_word32_lock(xword, seen)) {
-            return seen;
+    uint32_t seen;
+    do {
+        seen = th_word32_look(xword);
+    } while (!th_word32_lock(xword, seen));
+    return seen;
+}
+
+/* The word, with WAITERS as the list is; for a holder of its lock. */
+static inline uint32_t th_word32_with(uint32_t word, th_waitlist list) {
+    word &= ~TH_WORD_WAITERS;
+    return th_waitlist_is_empty(list) ? word : word | TH_WORD_WAITERS;
+}
+
+/*
+ * Takes a waiter that gives up off the list. False: it was off the list already, as all are when
+ * the word has a bit of `none`, with which it is never locked.
+ */
+static inline bool th_word32_leave(uint32_t *xword, th_waitlist list, th_waiter *me,
+                                   uint32_t none) {
+    uint32_t seen;
+    do {
+        seen = th_word32_look(xword);
+        if ((seen & none) != 0) {
+            return false;
         }
-    }
+    } while (!th_word32_lock(xword, seen));
+    bool listed = th_waitlist_leave(list, me);
+    th_word32_publish(xword, th_word32_with(seen, list));
+    return listed;
 }
 
 /* The same for a word of 64 bits. */
@@ -60,6 +91,16 @@ static inline bool th_word64_lock(uint64_t *xword, uint64_t seen) {
     /* pairs: th_word64_publish, th_waiter_wait_unlock; takes over the list, and what earlier
      * callers published */
     return th_cas_acquire(xword, &seen, seen | TH_WORD_LOCKED);
+}
+
+static inline uint64_t th_word64_look(const uint64_t *xword) {
+    unsigned spins = 0;
+    uint64_t seen;
+    /* pairs: th_word64_publish; as above */
+    while (th_unlikely(((seen = th_load_acquire(xword)) & TH_WORD_LOCKED) != 0)) {
+        th_backoff(&spins);
+    }
+    return seen;
 }
 
 static inline void th_word64_publish(uint64_t *xword, uint64_t word) {
