@@ -110,36 +110,23 @@ static TH_NO_TSAN void run_spawned(th_fiber *fiber, thrum_handle *handle) {
     th_handle_finish(handle, result);
 }
 
-static TH_NO_TSAN void run_task(th_fiber *fiber, thrum_task *task) {
+/* th_task_repost ends a serial run, after the destructors: posts by others may wait for it. */
+static TH_ALWAYS_INLINE TH_NO_TSAN void run_task(th_fiber *fiber, thrum_task *task, bool serial) {
     void *arg;
     fiber->task = task;
     if (task->reserved_worker >= 0) {
         pin(fiber);
     }
     begin(fiber, task);
-    thrum_task_fn fn = th_task_take(task, &arg, fiber->run_id);
+    thrum_task_fn fn = serial ? th_task_take_serial(task, &arg, fiber->run_id)
+                              : th_task_take(task, &arg, fiber->run_id);
     set_body(fiber, (uintptr_t)fn);
     TH_USDT2(run, fiber, fn);
-    fn(task, arg); /* from here on the task is touched only if its body posted it again */
-    if (th_unlikely(fiber->repost)) {
+    fn(task, arg); /* from here on a task that is not serial is its body's */
+    if (serial || th_unlikely(fiber->repost)) {
         th_tsan_release(task);
+        fiber->repost = true;
     }
-}
-
-/* th_task_repost ends the run, after the destructors: posts by others may wait for it. */
-static TH_NO_TSAN void run_serial(th_fiber *fiber, thrum_task *task) {
-    void *arg;
-    fiber->task = task;
-    if (task->reserved_worker >= 0) {
-        pin(fiber);
-    }
-    begin(fiber, task);
-    thrum_task_fn fn = th_task_take_serial(task, &arg, fiber->run_id);
-    set_body(fiber, (uintptr_t)fn);
-    TH_USDT2(run, fiber, fn);
-    fn(task, arg);
-    th_tsan_release(task);
-    fiber->repost = true;
 }
 
 /* The call's object belongs to its function, and may be gone when that returns. */
@@ -200,10 +187,10 @@ TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
         run_spawned(fiber, (thrum_handle *)work);
         break;
     case TH_WORK_TASK:
-        run_task(fiber, (thrum_task *)(void *)work);
+        run_task(fiber, (thrum_task *)(void *)work, false);
         break;
     case TH_WORK_SERIAL:
-        run_serial(fiber, (thrum_task *)(void *)work);
+        run_task(fiber, (thrum_task *)(void *)work, true);
         break;
     case TH_WORK_CALL:
         run_call(fiber, (th_call *)work);
