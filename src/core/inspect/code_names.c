@@ -113,32 +113,26 @@ static void word(th_known_call *known, const th_os_place *place) {
     }
 }
 
-const th_known_call *th_code_names_call(th_code_names *names, uintptr_t after) {
+static const th_known_call *known_of(th_code_names *names, uintptr_t address, bool call) {
     struct th_code_memory *memory = memory_of(names);
     th_os_place place;
     bool is_new;
     if (!memory) {
         return NULL;
     }
-    th_known_call *known = place_of(memory, (uint64_t)after << 2 | 3, &is_new);
+    th_known_call *known = place_of(memory, (uint64_t)address << 2 | 2 | call, &is_new);
     if (is_new) {
-        known->is_call = th_os_code_call(after, &place, &memory->symbols);
+        known->is_call = call ? th_os_code_call(address, &place, &memory->symbols)
+                              : th_os_code_place(address, &place, &memory->symbols);
         word(known, &place);
     }
     return known;
 }
 
+const th_known_call *th_code_names_call(th_code_names *names, uintptr_t after) {
+    return known_of(names, after, true);
+}
+
 const th_known_call *th_code_names_place(th_code_names *names, uintptr_t address) {
-    struct th_code_memory *memory = memory_of(names);
-    th_os_place place;
-    bool is_new;
-    if (!memory) {
-        return NULL;
-    }
-    th_known_call *known = place_of(memory, (uint64_t)address << 2 | 2, &is_new);
-    if (is_new) {
-        known->is_call = th_os_code_place(address, &place, &memory->symbols);
-        word(known, &place);
-    }
-    return known;
+    return known_of(names, address, false);
 }
