@@ -84,6 +84,31 @@ static inline bool th_came_round(th_worker *worker, const th_worker *victim) {
 }
 
 /*
+ * Rescues work of those that hold some and have not come round since the last look. Sets *unsure if
+ * one that holds some has come round.
+ */
+static TH_ALWAYS_INLINE th_work *
+th_rescue_any(th_worker *worker, bool *unsure, bool (*holds)(const th_worker *victim),
+              th_work *(*rescue)(th_worker *worker, th_worker *victim)) {
+    for (unsigned i = 0; i < th_workers_end(worker->sched); i++) {
+        th_worker *victim = &worker->sched->workers[i];
+        if (victim == worker || !holds(victim)) {
+            continue;
+        }
+        if (th_came_round(worker, victim)) {
+            *unsure = true;
+            continue;
+        }
+        th_work *work = rescue(worker, victim);
+        if (work) {
+            th_count(&worker->counters.xrescues, 1);
+            return work;
+        }
+    }
+    return NULL;
+}
+
+/*
  * A worker that always finds something never searches. So now and then, at a fair pick, it looks at
  * what other workers leave waiting behind a long task. Each look costs some cache misses for each
  * worker, so the more there are the rarer it is. True: it is time, and overdue deadlines of others

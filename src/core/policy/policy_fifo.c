@@ -235,28 +235,8 @@ static TH_NO_TSAN th_work *rescue_private(th_worker *worker, th_worker *victim) 
     return th_batch_keep(&worker->batch, taken, n);
 }
 
-/* Rescues from a worker that has not come round since the last look. Sets *unsure, which may be
- * NULL, if one with such work has come round. */
 static th_work *rescue_any(th_worker *worker, bool *unsure) {
-    thrum_sched *sched = worker->sched;
-    for (unsigned i = 0; i < th_workers_end(sched); i++) {
-        th_worker *victim = &sched->workers[i];
-        if (victim == worker || !has_private(victim)) {
-            continue;
-        }
-        if (th_came_round(worker, victim)) {
-            if (unsure) {
-                *unsure = true;
-            }
-            continue;
-        }
-        th_work *work = rescue_private(worker, victim);
-        if (work) {
-            th_count(&worker->counters.xrescues, 1);
-            return work;
-        }
-    }
-    return NULL;
+    return th_rescue_any(worker, unsure, has_private, rescue_private);
 }
 
 /*
@@ -294,7 +274,8 @@ static th_work *take_ready(th_worker *worker) {
     bool brisk = is_brisk(worker);
     if (th_unlikely(worker->fifo.look)) {
         worker->fifo.look = false;
-        th_work *work = rescue_any(worker, NULL);
+        bool unsure;
+        th_work *work = rescue_any(worker, &unsure);
         if (work) {
             th_notify(worker, false); /* the rest is in this batch now */
             return work;

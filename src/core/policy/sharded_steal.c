@@ -135,26 +135,14 @@ static th_work *rescue_private(th_worker *worker, th_worker *victim) {
 
 /* Work behind the asymmetric fence is older than the ring: it comes first, or a thief that
  * always finds newer work in the ring would never come to it. */
+static th_work *rescue_from(th_worker *worker, th_worker *victim) {
+    th_work *work = rescue_private(worker, victim);
+    work = work ? work : steal_from(worker, victim, &victim->ring);
+    return work ? work : steal_from(worker, victim, &victim->yields);
+}
+
 static th_work *rescue_any(th_worker *worker, bool *unsure) {
-    thrum_sched *sched = worker->sched;
-    for (unsigned i = 0; i < th_workers_end(sched); i++) {
-        th_worker *victim = &sched->workers[i];
-        if (victim == worker || !th_sharded_holds(victim)) {
-            continue;
-        }
-        if (th_came_round(worker, victim)) {
-            *unsure = true;
-            continue;
-        }
-        th_work *work = rescue_private(worker, victim);
-        work = work ? work : steal_from(worker, victim, &victim->ring);
-        work = work ? work : steal_from(worker, victim, &victim->yields);
-        if (work) {
-            th_count(&worker->counters.xrescues, 1);
-            return work;
-        }
-    }
-    return NULL;
+    return th_rescue_any(worker, unsure, th_sharded_holds, rescue_from);
 }
 
 th_work *th_sharded_rescue(th_worker *worker, bool *unsure) {
