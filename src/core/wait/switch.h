@@ -14,6 +14,18 @@
  */
 void th_suspend(th_fiber *fiber, th_commit_kind commit, void *arg);
 
+/*
+ * The same in the task's context, which keeps its errno. Not shown to the thread sanitizer: the
+ * fiber comes back on another worker's context.
+ */
+static TH_INLINE_NO_TSAN void th_suspend_task(th_fiber *fiber, th_commit_kind commit, void *arg) {
+    int saved = *fiber->worker->errno_at;
+    th_enter(fiber->worker);
+    th_suspend(fiber, commit, arg);
+    th_leave(fiber->worker);
+    *fiber->worker->errno_at = saved;
+}
+
 /* Switches from the running fiber to another; the commit is set already. Worker's context. */
 void th_switch_to(th_worker *worker, th_fiber *from, th_fiber *to);
 

@@ -31,20 +31,13 @@ static uint32_t outcome_of(const th_waiter *waiter) {
     return th_load_relaxed(&waiter->xword) & TH_WAIT_OUTCOME;
 }
 
-/*
- * Not shown to the thread sanitizer: the fiber comes back on another worker's context. The acquire
- * in `released` is shown, in the fiber's own context.
- */
+/* The acquire in `released` is shown to the thread sanitizer, in the fiber's own context. */
 static TH_NO_TSAN void wait_in_fiber(th_fiber *fiber, th_waiter *waiter) {
     if (th_unlikely(th_forks_any(&fiber->worker->forks))) {
         th_forks_give_all(fiber->worker);
     }
-    int saved = *fiber->worker->errno_at;
-    th_enter(fiber->worker);
     TH_USDT2(wait, fiber, waiter);
-    th_suspend(fiber, TH_COMMIT_WAIT, waiter);
-    th_leave(fiber->worker);
-    *fiber->worker->errno_at = saved;
+    th_suspend_task(fiber, TH_COMMIT_WAIT, waiter);
 }
 
 void th_waiter_show(const th_waiter *waiter) {
@@ -237,15 +230,6 @@ int th_waiter_result(uint32_t outcome) {
 
 /* ---- waiting with the list locked ---- */
 
-static TH_NO_TSAN void wait_unlock_in_fiber(th_fiber *fiber, th_unlock_commit *commit) {
-    int saved = *fiber->worker->errno_at;
-    th_enter(fiber->worker);
-    TH_USDT2(wait, fiber, commit->waiter);
-    th_suspend(fiber, TH_COMMIT_UNLOCK, commit);
-    th_leave(fiber->worker);
-    *fiber->worker->errno_at = saved;
-}
-
 uint32_t th_waiter_wait_unlock(th_waiter *waiter, void *xword, uint64_t unlocked, bool wide) {
     /*
      * A thread gives the lock up and then sleeps. So does a fiber under the thread sanitizer, for
@@ -267,7 +251,8 @@ uint32_t th_waiter_wait_unlock(th_waiter *waiter, void *xword, uint64_t unlocked
         return outcome;
     }
     th_unlock_commit commit = {waiter, xword, unlocked, wide};
-    wait_unlock_in_fiber(fiber, &commit);
+    TH_USDT2(wait, fiber, waiter);
+    th_suspend_task(fiber, TH_COMMIT_UNLOCK, &commit);
     th_check(released(waiter));
     th_cancel_end(fiber);
     return outcome_of(waiter);

@@ -10,11 +10,7 @@ static TH_NO_TSAN void yield_in_fiber(th_fiber *fiber) {
     if (th_unlikely(th_forks_any(&fiber->worker->forks))) {
         th_forks_give_all(fiber->worker);
     }
-    int saved = *fiber->worker->errno_at;
-    th_enter(fiber->worker);
-    th_suspend(fiber, TH_COMMIT_YIELD, NULL);
-    th_leave(fiber->worker);
-    *fiber->worker->errno_at = saved;
+    th_suspend_task(fiber, TH_COMMIT_YIELD, NULL);
 }
 
 void thrum_yield(void) {
