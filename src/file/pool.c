@@ -38,8 +38,7 @@ void th_file_pool_put(th_operation *operation) {
     th_lock_acquire(&jobs.lock);
     operation->asked = true;
     const th_jobs_call call = th_jobs_put(&jobs, &operation->job);
-    th_lock_release(&jobs.lock);
-    th_jobs_called(&jobs, call);
+    th_jobs_unlock(&jobs, call);
 }
 
 int th_file_pool_ask(th_operation *operation, thrum_time deadline) {
@@ -57,7 +56,6 @@ int th_file_pool_ask(th_operation *operation, thrum_time deadline) {
         call = th_jobs_put(&jobs, job);
     }
     th_jobs_join(&jobs, job, &me, operation->told);
-    th_lock_release(&jobs.lock);
-    th_jobs_called(&jobs, call);
+    th_jobs_unlock(&jobs, call);
     return th_file_pool_wait(operation, &me, deadline);
 }

@@ -119,8 +119,7 @@ static int join_lookup(lookup **out, th_jobs *jobs, const name *wanted, th_waite
     if (job) {
         th_jobs_join(jobs, job, me, wanted->host);
     }
-    th_lock_release(&jobs->lock);
-    th_jobs_called(jobs, call);
+    th_jobs_unlock(jobs, call);
     th_os_free(made);
     *out = (lookup *)(void *)job;
     return job != NULL;

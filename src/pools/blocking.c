@@ -131,8 +131,7 @@ int th_blocking_pool_run(th_blocking_pool *pool, thrum_fn fn, void *arg, int *re
     pool->calls++;
     const th_jobs_call todo = th_jobs_put(jobs, &c.job);
     th_jobs_join(jobs, &c.job, &c.waiter, pool);
-    th_lock_release(&jobs->lock);
-    th_jobs_called(jobs, todo);
+    th_jobs_unlock(jobs, todo);
     const bool woken = !c.waiter.timed && th_waiter_wait(&c.waiter) == TH_WAIT_WOKEN;
     const int code = woken ? 0 : th_jobs_wait(jobs, &c.job, &c.waiter, THRUM_FOREVER);
     *result = c.result;

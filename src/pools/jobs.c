@@ -331,11 +331,11 @@ static void start_thread(th_jobs *jobs) {
             end_job(jobs, job, code);
         }
     }
-    th_lock_release(&jobs->lock);
-    th_jobs_called(jobs, call);
+    th_jobs_unlock(jobs, call);
 }
 
-void th_jobs_called(th_jobs *jobs, th_jobs_call call) {
+void th_jobs_unlock(th_jobs *jobs, th_jobs_call call) {
+    th_lock_release(&jobs->lock);
     if (call.xwake) {
         th_os_futex_wake(call.xwake, 1);
     } else if (call.start) {
@@ -408,8 +408,7 @@ int th_jobs_wait(th_jobs *jobs, th_job *job, th_waiter *me, thrum_time deadline)
         }
         const th_jobs_call call = help_hanging(jobs, job);
         th_jobs_join(jobs, job, me, me->object);
-        th_lock_release(&jobs->lock);
-        th_jobs_called(jobs, call);
+        th_jobs_unlock(jobs, call);
     }
 }
 
@@ -420,8 +419,7 @@ void th_jobs_drop(th_jobs *jobs, th_job *job) {
     if (job->state == TH_JOB_BEGUN && th_jobs_is_forgotten(job)) {
         call = call_thread(jobs, jobs->threads_max); /* its thread counts no longer */
     }
-    th_lock_release(&jobs->lock);
-    th_jobs_called(jobs, call);
+    th_jobs_unlock(jobs, call);
     if (last) {
         jobs->end(job);
     }

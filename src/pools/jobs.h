@@ -103,9 +103,10 @@ typedef struct th_jobs_call {
 /* Before the lock is taken for the first time: forks are watched. */
 void th_jobs_begin(th_jobs *jobs);
 
-/* With the lock: queues a job that is new, or done. th_jobs_called follows, without it. */
+/* With the lock: queues a job that is new, or done. th_jobs_unlock follows. */
 th_jobs_call th_jobs_put(th_jobs *jobs, th_job *job);
-void th_jobs_called(th_jobs *jobs, th_jobs_call call);
+/* Gives the lock up, and makes the call. */
+void th_jobs_unlock(th_jobs *jobs, th_jobs_call call);
 
 /*
  * With the lock, for a job that the system makes without a thread (file/ring.c): it is begun, and

@@ -91,8 +91,7 @@ static int call_a_job(void *arg) {
     th_lock_acquire(&jobs.lock);
     const th_jobs_call call = th_jobs_put(&jobs, &l.job);
     th_jobs_join(&jobs, &l.job, &me, &l);
-    th_lock_release(&jobs.lock);
-    th_jobs_called(&jobs, call);
+    th_jobs_unlock(&jobs, call);
     CHECK_EQ(th_jobs_wait(&jobs, &l.job, &me, THRUM_FOREVER), 0);
     ((seats *)arg)->jobs = l.seen;
     th_jobs_drop(&jobs, &l.job);

@@ -89,8 +89,7 @@ static void call(thrum_time deadline) {
     th_lock_acquire(&jobs.lock);
     const th_jobs_call todo = th_jobs_put(&jobs, &c->job);
     th_jobs_join(&jobs, &c->job, &me, "calls");
-    th_lock_release(&jobs.lock);
-    th_jobs_called(&jobs, todo);
+    th_jobs_unlock(&jobs, todo);
     const int code = th_jobs_wait(&jobs, &c->job, &me, deadline);
     sim_check(code == 0 || (code == -ETIMEDOUT && deadline != THRUM_FOREVER));
     sim_check(code || c->job.code || c->made == 1);
