@@ -37,8 +37,11 @@ int thrum_io_fd(thrum_io io) {
 
 /* ---- closing ---- */
 
-/* Has all calls end that are under the descriptor; 0: it is the caller's alone then. */
-static int end_calls(thrum_io io, th_record **out) {
+/*
+ * Has all calls end that are under the descriptor, and the turn, too; 0: it is the caller's alone
+ * then. `remains`: it stays open.
+ */
+static int end_turn(thrum_io io, th_record **out, bool remains) {
     int code;
     th_record *record = th_record_named(io, &code);
     if (!record) {
@@ -56,23 +59,20 @@ static int end_calls(thrum_io io, th_record **out) {
     }
     th_direction_drain(&record->directions[0]);
     th_direction_drain(&record->directions[1]);
+    th_lock_acquire(&record->lock);
+    if (record->nonblocking) {
+        (void)th_os_io_nonblocking(io.fd, false);
+    }
+    th_record_end(record, remains);
+    th_lock_release(&record->lock);
     *out = record;
     return 0;
 }
 
 int thrum_io_close(thrum_io io) {
     th_record *record;
-    int code = end_calls(io, &record);
-    if (code) {
-        return code;
-    }
-    th_lock_acquire(&record->lock);
-    if (record->nonblocking) {
-        (void)th_os_io_nonblocking(io.fd, false);
-    }
-    th_record_end(record, false);
-    th_lock_release(&record->lock);
-    return th_record_give_up(record, io.fd);
+    const int code = end_turn(io, &record, false);
+    return code ? code : th_record_give_up(record, io.fd);
 }
 
 static int releases(void *ctx, th_record *record) {
@@ -83,17 +83,8 @@ static int releases(void *ctx, th_record *record) {
 int thrum_io_release(thrum_io io) {
     th_record *record;
     int code = th_quick_on(io, releases, NULL);
-    code = code ? code : end_calls(io, &record);
-    if (code) {
-        return code;
-    }
-    th_lock_acquire(&record->lock);
-    if (record->nonblocking) {
-        (void)th_os_io_nonblocking(io.fd, false);
-    }
-    th_record_end(record, true);
-    th_lock_release(&record->lock);
-    return th_record_hand_over(record, io.fd);
+    code = code ? code : end_turn(io, &record, true);
+    return code ? code : th_record_hand_over(record, io.fd);
 }
 
 static int shut(void *ctx, th_record *record) {
