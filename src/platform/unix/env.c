@@ -39,17 +39,7 @@ const char *th_os_error_text(int number) {
 }
 
 void th_os_stderr(const char *text, size_t length) {
-    int saved = th_os_errno_get();
-    while (length > 0) {
-        ssize_t n = write(STDERR_FILENO, text, length);
-        if (n < 0 && th_os_errno_get() == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        text += n;
-        length -= (size_t)n;
-    }
-    th_os_errno_set(saved);
+    (void)th_os_record_write(STDERR_FILENO, text, length);
 }
 
 bool th_os_stderr_waits(int ms) {
