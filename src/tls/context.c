@@ -41,21 +41,22 @@ static int no_password(char *to, int size, int writes, void *arg) {
     return -1;
 }
 
-/* Calls `take` for each certificate, which it then owns: how many there were, or a code. */
-static int each_certificate(BIO *pem, int (*take)(SSL_CTX *ctx, X509 *certificate, int at),
-                            SSL_CTX *ctx) {
+/* Calls `take` for each certificate, at least one, which it then owns: 0 or a code. */
+static int read_pem(const char *file, thrum_iovec memory,
+                    int (*take)(SSL_CTX *ctx, X509 *certificate, int at), SSL_CTX *ctx) {
+    BIO *pem;
+    X509 *certificate;
     int n = 0;
-    for (;;) {
-        X509 *certificate = PEM_read_bio_X509(pem, NULL, no_password, NULL);
-        if (!certificate) {
-            int code = end_of_pem();
-            return code ? code : n ? n : -EBADMSG;
-        }
-        int code = take(ctx, certificate, n++);
-        if (code) {
-            return code;
-        }
+    int code = open_pem(&pem, file, memory);
+    if (code) {
+        return code;
     }
+    while (!code && (certificate = PEM_read_bio_X509(pem, NULL, no_password, NULL))) {
+        code = take(ctx, certificate, n++);
+    }
+    code = code ? code : end_of_pem();
+    BIO_free(pem);
+    return code || n ? code : -EBADMSG;
 }
 
 /* ---- the own certificate and its key ---- */
@@ -75,13 +76,7 @@ static int take_own(SSL_CTX *ctx, X509 *certificate, int at) {
 }
 
 static int read_chain(SSL_CTX *ctx, const thrum_tls_options *options) {
-    BIO *pem;
-    int code = open_pem(&pem, options->chain_file, options->chain);
-    if (!code) {
-        code = each_certificate(pem, take_own, ctx);
-        BIO_free(pem);
-    }
-    return code < 0 ? code : 0;
+    return read_pem(options->chain_file, options->chain, take_own, ctx);
 }
 
 static int read_key(SSL_CTX *ctx, const thrum_tls_options *options) {
@@ -114,13 +109,7 @@ static int read_ca(SSL_CTX *ctx, const thrum_tls_options *options) {
         (void)SSL_CTX_set_default_verify_paths(ctx); /* without a store nobody is trusted */
         return 0;
     }
-    BIO *pem;
-    int code = open_pem(&pem, options->ca_file, options->ca);
-    if (!code) {
-        code = each_certificate(pem, take_ca, ctx);
-        BIO_free(pem);
-    }
-    return code < 0 ? code : 0;
+    return read_pem(options->ca_file, options->ca, take_ca, ctx);
 }
 
 static int set_peer(SSL_CTX *ctx, const thrum_tls_options *options, bool is_server) {
