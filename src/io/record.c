@@ -191,6 +191,15 @@ int th_record_adopt(thrum_io *out, int fd, th_os_kind kind, bool fresh) {
     return code ? code : take_over(out, fd, from, fresh ? NULL : &identity);
 }
 
+int th_record_wakeup(thrum_io *out) {
+    const int fd = th_os_wakeup_open();
+    const int code = fd < 0 ? fd : th_record_adopt(out, fd, TH_OS_OTHER, true);
+    if (code && fd >= 0) {
+        th_os_wakeup_close(fd);
+    }
+    return code;
+}
+
 int th_record_adopt_duplicate(thrum_io *out, int fd, th_os_kind kind, bool pooled) {
     const origin from = {.kind = kind, .fresh = true, .shared = true, .pooled = pooled};
     return take_over(out, fd, from, NULL);

@@ -65,6 +65,9 @@ int th_record_refusal(const th_record *record, uint32_t turn);
  */
 int th_record_adopt(thrum_io *out, int fd, th_os_kind kind, bool fresh);
 
+/* Makes a wake-up, and takes it over. */
+int th_record_wakeup(thrum_io *out);
+
 /*
  * Takes over a duplicate that the library has just made of a descriptor which others share, too.
  * `pooled`: calls on it may wait.

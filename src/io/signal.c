@@ -74,20 +74,11 @@ static void in_child(void) {
 
 /* With the lock. */
 static int make_wakeup(void) {
-    if (wakeup.turn) {
-        return 0;
+    const int code = wakeup.turn ? 0 : th_record_wakeup(&wakeup);
+    if (!code) {
+        th_store_release(&xwakeup, wakeup.fd); /* pairs: on_signal; that it is open */
     }
-    int fd = th_os_wakeup_open();
-    if (fd < 0) {
-        return fd;
-    }
-    int code = th_record_adopt(&wakeup, fd, TH_OS_OTHER, true);
-    if (code) {
-        th_os_wakeup_close(fd);
-        return code;
-    }
-    th_store_release(&xwakeup, fd); /* pairs: on_signal; that it is open */
-    return 0;
+    return code;
 }
 
 /* ---- catching ---- */

@@ -217,13 +217,8 @@ static void watcher_main(void *arg) {
 
 int th_watcher_begin(thrum_process *process) {
     th_os_thread thread;
-    int fd = th_os_wakeup_open();
-    if (fd < 0) {
-        return fd;
-    }
-    int code = th_record_adopt(&process->io, fd, TH_OS_OTHER, true);
+    int code = th_record_wakeup(&process->io);
     if (code) {
-        th_os_wakeup_close(fd);
         return code;
     }
     process->references = 2;
