@@ -91,27 +91,23 @@ void thrum_waitgroup_done(thrum_waitgroup *wg) {
 }
 
 /*
- * With the list lock, which it gives up. Queues the waiter. False: the count fell to 0 meanwhile;
- * the other waiters were woken, and the caller need not wait.
+ * With the list lock, which it gives up. False: the count fell to 0 meanwhile; the list is still
+ * the caller's, who wakes all, and passes on what the dones wrote.
  */
-static bool enqueue(thrum_waitgroup *wg, th_waiter *me) {
+static bool unlock(thrum_waitgroup *wg) {
     uint64_t *xword = &wg->reserved_word;
-    th_waitlist_push(list_of(wg), me);
+    uint64_t waiters = th_waitlist_is_empty(list_of(wg)) ? 0 : TH_WORD_WAITERS;
     /* relaxed: the compare-exchange decides */
     uint64_t seen = th_load_relaxed(xword);
     while (count_of(seen) > 0) {
-        uint64_t unlocked = (seen & ~(uint64_t)TH_WORD_LOCKED) | TH_WORD_WAITERS;
         /* pairs: subtract, th_word64_lock; publishes the list. Lock-free: it fails when a done
          * succeeded, at most `count` times */
-        if (th_cas_release(xword, &seen, unlocked)) {
+        if (th_cas_release(xword, &seen, (seen & ~FLAGS) | waiters)) {
             return true;
         }
     }
-    /* Now the list is the caller's, and it passes on what the dones wrote with the wakes. */
     /* pairs: subtract; no thread writes any more, so this reads the last done's value */
     (void)th_load_acquire(xword);
-    th_waitlist_remove(list_of(wg), me);
-    wake_all(wg);
     return false;
 }
 
@@ -133,19 +129,9 @@ static bool leave(void *object, th_waiter *me) {
         }
     }
     bool listed = th_waitlist_leave(list_of(wg), me);
-    uint64_t waiters = th_waitlist_is_empty(list_of(wg)) ? 0 : TH_WORD_WAITERS;
-    /* relaxed: the compare-exchange decides */
-    uint64_t seen = th_load_relaxed(xword);
-    while (count_of(seen) > 0) {
-        uint64_t unlocked = (seen & ~FLAGS) | waiters;
-        /* pairs: subtract, th_word64_lock; publishes the list. Lock-free: as in enqueue */
-        if (th_cas_release(xword, &seen, unlocked)) {
-            return listed;
-        }
+    if (!unlock(wg)) {
+        wake_all(wg);
     }
-    /* pairs: subtract; as in enqueue: the waking is the caller's */
-    (void)th_load_acquire(xword);
-    wake_all(wg);
     return listed;
 }
 
@@ -166,7 +152,13 @@ static TH_ALWAYS_INLINE int stand(void *object, th_waiter *me, bool late) {
         if (is_locked(seen)) {
             th_backoff(&spins);
         } else if (th_word64_lock(xword, seen)) {
-            return enqueue(wg, me) ? 0 : 1;
+            th_waitlist_push(list_of(wg), me);
+            if (unlock(wg)) {
+                return 0;
+            }
+            th_waitlist_remove(list_of(wg), me);
+            wake_all(wg);
+            return 1;
         }
     }
 }
