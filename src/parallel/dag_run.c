@@ -105,11 +105,7 @@ void th_dag_strand(th_call *call) {
     th_run_undo();
     th_delegated_end();
     if (end_strand(run)) {
-        /* pairs: run_shared; publishes what all strands did, and takes the waiter */
-        uintptr_t old = th_xchg_acq_rel(&run->xend, TH_FORK_DONE);
-        if (old != TH_FORK_OPEN) {
-            th_waiter_wake((th_waiter *)old); /* afterwards run and graph may be gone */
-        }
+        th_delegated_tell(&run->xend); /* afterwards run and graph may be gone */
     }
 }
 
@@ -123,16 +119,8 @@ static void run_shared(th_dag_run *run) {
         queue(&run->places[dag->order[i]]);
     }
     run_strand(&run->places[dag->order[0]]);
-    if (end_strand(run)) {
-        return;
-    }
-    th_waiter waiter;
-    th_waiter_init(&waiter, TH_ON_DAG, run->dag);
-    waiter.shielded = true; /* a cancel reaches the nodes, but they may use the caller's frame */
-    uintptr_t state = TH_FORK_OPEN;
-    /* pairs: th_dag_strand; hands the waiter over, or acquires what all strands did */
-    if (th_cas_acq_rel_acquire_both(&run->xend, &state, (uintptr_t)&waiter)) {
-        (void)th_waiter_wait(&waiter);
+    if (!end_strand(run)) {
+        th_delegated_wait(&run->xend, TH_ON_DAG, run->dag);
     }
 }
 

@@ -11,6 +11,7 @@
 #define TH_DELEGATED_H
 
 #include "base/cc.h"
+#include "core/basis/waiter_state.h"
 #include "core/state/fiber_state.h"
 
 /*
@@ -32,5 +33,13 @@ static inline void th_delegated_list(th_fiber *fiber) {
         th_delegated_list_slow(fiber);
     }
 }
+
+/*
+ * The end of what is waited for once, as a fork is: a word that is TH_FORK_OPEN until then. The
+ * waiting side waits shielded, since a cancel reaches the calls, which use its frame. After
+ * th_delegated_tell the object may be gone.
+ */
+void th_delegated_tell(uintptr_t *xend);
+void th_delegated_wait(uintptr_t *xend, th_on on, void *object);
 
 #endif
