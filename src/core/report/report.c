@@ -166,11 +166,7 @@ static void add_members(th_text *text, const th_group *group) {
             th_text_add(text, "%u", member->worker);
             continue;
         }
-        th_text_add(text, "%u.%u", (unsigned)(member->id >> 32), (unsigned)member->id);
-        if (member->name[0]) {
-            th_text_add(text, " ");
-            th_text_add_quoted(text, member->name);
-        }
+        th_words_fiber(text, member->id, member->name);
     }
     if (group->count > shown) {
         th_text_add(text, " and %" PRIu64 " more", group->count - shown);

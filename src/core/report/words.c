@@ -167,6 +167,14 @@ const char *th_words_thread_of(const th_text *text, const th_seen *seen) {
     return seen->worker < text->sched->workers_count ? "worker" : "bound thread";
 }
 
+void th_words_fiber(th_text *text, uint64_t id, const char *name) {
+    th_text_add(text, "%u.%u", (unsigned)(id >> 32), (unsigned)id);
+    if (name[0]) {
+        th_text_add(text, " ");
+        th_text_add_quoted(text, name);
+    }
+}
+
 void th_words_who(th_text *text, const th_seen *seen) {
     if (seen->external) {
         th_text_add(text, "thread %" PRIu64, seen->id & ~TH_ID_THREAD);
@@ -176,11 +184,8 @@ void th_words_who(th_text *text, const th_seen *seen) {
         th_text_add(text, "bound thread %u", seen->worker);
         return;
     }
-    th_text_add(text, "fiber %u.%u", (unsigned)(seen->id >> 32), (unsigned)seen->id);
-    if (seen->name[0]) {
-        th_text_add(text, " ");
-        th_text_add_quoted(text, seen->name);
-    }
+    th_text_add(text, "fiber ");
+    th_words_fiber(text, seen->id, seen->name);
 }
 
 void th_words_function(th_text *text, uintptr_t fn) {

@@ -54,6 +54,7 @@ const char *th_on_name(th_on on);
 const char *th_words_thread_of(const th_text *text, const th_seen *seen);
 
 /* "fiber 7.1 "reader"": the number of the fiber, and of its run; "bound thread 4". */
+void th_words_fiber(th_text *text, uint64_t id, const char *name);
 void th_words_who(th_text *text, const th_seen *seen);
 
 /* " (function)", or nothing. */

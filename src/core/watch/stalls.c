@@ -342,11 +342,8 @@ static void add_head(th_text *text, const th_stall *stall) {
     const thrum_sched *sched = text->sched;
     th_text_add(text, "thrum: stall in scheduler ");
     th_text_add_quoted(text, sched->name);
-    th_text_add(text, ": fiber %u.%u", (unsigned)(stall->id >> 32), (unsigned)stall->id);
-    if (stall->name[0]) {
-        th_text_add(text, " ");
-        th_text_add_quoted(text, stall->name);
-    }
+    th_text_add(text, ": fiber ");
+    th_words_fiber(text, stall->id, stall->name);
     th_words_function(text, stall->fn);
     th_text_add(text, " runs on worker %u for at least ", stall->worker->index);
     th_text_add_duration(text, (uint64_t)(stall->found_at - stall->run->since));
