@@ -103,6 +103,23 @@ static TH_NO_TSAN TH_NOINLINE int get_result(const thrum_handle *handle) {
     return handle->result;
 }
 
+/* Makes a fresh object a task, to be submitted next. `here`: the caller's worker, or NULL. */
+static TH_ALWAYS_INLINE void prepare(thrum_handle *handle, thrum_sched *sched, th_worker *here,
+                                     thrum_handle **out, th_scope *scope, const thrum_attr *attr,
+                                     thrum_fn fn, void *arg) {
+    TH_USDT2(spawn, fn, arg);
+    th_slab_seen(sched->spawn_slab);
+    th_tsan_acquire(handle); /* the task that had it before: handle_free */
+    handle_fill(handle, attr, sched, here, fn, arg, out != NULL);
+    if (out) {
+        *out = th_handle_tag(handle); /* before the task may run and use it */
+    }
+    if (scope) {
+        th_scope_child_begins(scope, handle);
+    }
+    th_tsan_release(handle);
+}
+
 static int start_here(th_worker *worker, thrum_handle **out, th_scope *scope,
                       const thrum_attr *attr, thrum_fn fn, void *arg) {
     if (!attr_is_valid(attr, worker->sched)) {
@@ -114,18 +131,8 @@ static int start_here(th_worker *worker, thrum_handle **out, th_scope *scope,
     if (!handle) {
         return -ENOMEM;
     }
-    TH_USDT2(spawn, fn, arg);
-    th_slab_seen(worker->sched->spawn_slab);
-    th_tsan_acquire(handle); /* the task that had it before: handle_free */
-    handle_fill(handle, attr, worker->sched, worker, fn, arg, out != NULL);
     unsigned hint = attr->flags & THRUM_NEXT ? THRUM_HINT_NEXT : THRUM_HINT_NONE;
-    if (out) {
-        *out = th_handle_tag(handle); /* before the task may run and use it */
-    }
-    if (scope) {
-        th_scope_child_begins(scope, handle);
-    }
-    th_tsan_release(handle);
+    prepare(handle, worker->sched, worker, out, scope, attr, fn, arg);
     th_enter(worker);
     th_activity_began(&worker->activity.xcreated);
     th_submit(worker, &handle->work, hint);
@@ -145,17 +152,7 @@ static int start_external(thrum_sched *sched, thrum_handle **out, th_scope *scop
     }
     thrum_handle *handle = th_external_take_object(sched, record);
     if (handle) {
-        TH_USDT2(spawn, fn, arg);
-        th_slab_seen(sched->spawn_slab);
-        th_tsan_acquire(handle); /* as in start_here */
-        handle_fill(handle, attr, sched, NULL, fn, arg, out != NULL);
-        if (out) {
-            *out = th_handle_tag(handle);
-        }
-        if (scope) {
-            th_scope_child_begins(scope, handle);
-        }
-        th_tsan_release(handle);
+        prepare(handle, sched, NULL, out, scope, attr, fn, arg);
         th_activity_began(&record->activity.xcreated);
         th_submit_external(sched, &handle->work);
     }
