@@ -140,41 +140,31 @@ static TH_ALWAYS_INLINE bool is_deferred(thrum_sched *sched, thrum_task *task,
     return false;
 }
 
-/* Queues it from a worker of the scheduler, in the worker's context. `serial` is constant. */
-static TH_ALWAYS_INLINE void queue_here(th_worker *worker, thrum_task *task, const th_posting *how,
-                                        bool serial) {
-    if (serial && is_deferred(worker->sched, task, how)) {
-        return;
-    }
-    if (th_unlikely(how->waits)) {
-        if (th_task_begin_waiting(th_timers_for_tasks(worker), task, how->deadline)) {
-            th_activity_ended(&worker->activity.xsuspended);
-            if (how->deadline == INT64_MAX) {
-                th_activity_ended(&worker->activity.xdormant);
-            }
-            return;
-        }
-        th_tsan_release(task); /* its words were used by the timers */
-    }
-    th_submit(worker, work_of(task), how->hint);
-}
-
-static TH_ALWAYS_INLINE void queue_external(thrum_sched *sched, th_external *record,
-                                            thrum_task *task, const th_posting *how, bool serial) {
+/*
+ * Queues it, counting in `activity`: the worker's, in the worker's context, or with NULL that of a
+ * thread which is no worker of the scheduler's. `serial` is constant.
+ */
+static TH_ALWAYS_INLINE void queue(thrum_sched *sched, th_worker *worker, th_activity *activity,
+                                   thrum_task *task, const th_posting *how, bool serial) {
     if (serial && is_deferred(sched, task, how)) {
         return;
     }
-    if (how->waits) {
-        if (th_task_begin_waiting(th_timers_of(sched, NULL), task, how->deadline)) {
-            th_activity_ended(&record->activity.xsuspended);
+    if (th_unlikely(how->waits)) {
+        th_timers *timers = worker ? th_timers_for_tasks(worker) : th_timers_of(sched, NULL);
+        if (th_task_begin_waiting(timers, task, how->deadline)) {
+            th_activity_ended(&activity->xsuspended);
             if (how->deadline == INT64_MAX) {
-                th_activity_ended(&record->activity.xdormant);
+                th_activity_ended(&activity->xdormant);
             }
             return;
         }
         th_tsan_release(task); /* its words were used by the timers */
     }
-    th_submit_external(sched, work_of(task));
+    if (worker) {
+        th_submit(worker, work_of(task), how->hint);
+    } else {
+        th_submit_external(sched, work_of(task));
+    }
 }
 
 void th_task_repost(th_fiber *fiber) {
@@ -196,11 +186,11 @@ void th_task_repost(th_fiber *fiber) {
     }
     if (sched == fiber->sched) {
         fiber->worker->unseen = true;
-        queue_here(fiber->worker, fiber->task, &how, false);
+        queue(sched, fiber->worker, &fiber->worker->activity, fiber->task, &how, false);
         fiber->worker->unseen = false;
     } else {
         th_external *record = th_external_enter(sched, false);
-        queue_external(sched, record, fiber->task, &how, false);
+        queue(sched, NULL, &record->activity, fiber->task, &how, false);
         th_external_leave(sched, record);
     }
 }
@@ -218,7 +208,7 @@ static TH_ALWAYS_INLINE int post(thrum_sched *sched, thrum_task *task, const th_
         th_tsan_release(task); /* from here on it may be gone */
         th_enter(worker);
         th_activity_began(&worker->activity.xcreated);
-        queue_here(worker, task, how, serial);
+        queue(sched, worker, &worker->activity, task, how, serial);
         th_leave(worker);
         return 0;
     }
@@ -230,7 +220,7 @@ static TH_ALWAYS_INLINE int post(thrum_sched *sched, thrum_task *task, const th_
     if (fit) {
         th_tsan_release(task);
         th_activity_began(&record->activity.xcreated);
-        queue_external(sched, record, task, how, serial);
+        queue(sched, NULL, &record->activity, task, how, serial);
     }
     th_external_leave(sched, record);
     return fit ? 0 : -EINVAL;
