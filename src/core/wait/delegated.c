@@ -3,11 +3,9 @@
  */
 #include "core/wait/delegated.h"
 
-#include "core/state/fork_state.h"
 #include "core/state/handle.h"
 #include "core/basis/lock.h"
 #include "core/state/thread.h"
-#include "core/wait/wait.h"
 
 void th_delegated_begin(const th_inherited *inherited, uintptr_t fn) {
     th_fiber *fiber = th_fiber_self();
@@ -51,23 +49,4 @@ void th_delegated_end(void) {
     }
     fiber->delegated = TH_DELEGATED_NONE;
     fiber->inherited.handle = NULL;
-}
-
-void th_delegated_tell(uintptr_t *xend) {
-    /* pairs: th_delegated_wait; publishes what the calls did, and takes the waiter */
-    uintptr_t old = th_xchg_acq_rel(xend, TH_FORK_DONE);
-    if (old != TH_FORK_OPEN) {
-        th_waiter_wake((th_waiter *)old);
-    }
-}
-
-void th_delegated_wait(uintptr_t *xend, th_on on, void *object) {
-    th_waiter waiter;
-    th_waiter_init(&waiter, on, object);
-    waiter.shielded = true;
-    uintptr_t state = TH_FORK_OPEN;
-    /* pairs: th_delegated_tell; hands the waiter over, or acquires what the calls did */
-    if (th_cas_acq_rel_acquire_both(xend, &state, (uintptr_t)&waiter)) {
-        (void)th_waiter_wait(&waiter);
-    }
 }
