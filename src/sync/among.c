@@ -1,12 +1,13 @@
 /*
  * among.c: a select among channels, events and descriptors.
  *
- * Channels are selected on as in select.c: the wait stands on their lists, under all their locks,
- * after a look that found nothing. Then it stands on the lists of the others, one by one. What it
- * finds there that can happen already it takes as a wait for several events does: it claims its own
- * word first, so that nothing else can give it anything (core/wait/WAITING.md). If that has been
- * taken by others meanwhile, or an event of a descriptor has only said that there may be something,
- * the wait has got nothing and begins anew. sync/README.md has the argument.
+ * Channels come first, and in a select of channels alone (select.c) that is all: the wait stands on
+ * their lists, under all their locks, after a look that found nothing. Then it stands on the lists
+ * of the others, one by one. What it finds there that can happen already it takes as a wait for
+ * several events does: it claims its own word first, so that nothing else can give it anything
+ * (core/wait/WAITING.md). If that has been taken by others meanwhile, or an event of a descriptor
+ * has only said that there may be something, the wait has got nothing and begins anew.
+ * sync/README.md has the argument.
  */
 #include "sync/among.h"
 
