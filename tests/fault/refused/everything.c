@@ -6,7 +6,6 @@
  */
 /* matrix: policy workers */
 /* link: -Wl,--wrap=th_os_futex_wait */
-/* limit: 200 */
 #include "support/everything.h"
 
 #include "platform/faults.h"

@@ -3,7 +3,6 @@
  * nothing is lost, nothing leaks, and afterwards everything works.
  */
 /* matrix: policy workers */
-/* limit: 200 */
 #include "support/io/io.h"
 #include "support/times.h"
 
