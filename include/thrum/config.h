@@ -249,7 +249,7 @@ typedef struct thrum_config {
                                start; NULL, the default: "thrum-PID.trace.json", where the program
                                is when it is written */
     /*
-     * Whether this scheduler can be looked at from outside, by thrum-top: THRUM_OBSERVE: 0, 1;
+     * Whether this scheduler can be observed from outside, by thrum-top: THRUM_OBSERVE: 0, 1;
      * default 0. While some scheduler of the process asks for it, a thread of the library's listens
      * at a UNIX socket, $XDG_RUNTIME_DIR/thrum/PID or /tmp/thrum-UID/PID, which only the process's
      * user and root may use, and answers with what thrum_metrics_print and thrum_dump print as

@@ -75,7 +75,7 @@ typedef struct thrum_metrics {
     uint64_t io_posts;         /* tasks posted by thrum_io_on, to wait for a descriptor */
     uint64_t io_served;        /* connections that functions of thrum_serve have at present (all
                                   workers' only) */
-    uint64_t polls;            /* system calls: looks at sets of descriptors, and sleeps in one */
+    uint64_t polls;            /* system calls: polls of sets of descriptors, and sleeps in one */
     uint64_t poll_events;      /* descriptors that these found ready */
     uint64_t wakes_polling;    /* of the wakes those of a worker that slept in its set */
 
@@ -95,7 +95,7 @@ typedef struct thrum_metrics {
     uint64_t blocking_queued; /* calls of thrum_blocking that wait for a thread */
     uint64_t blocking_running; /* calls of thrum_blocking that a thread is in */
 
-    uint64_t stalls_told; /* a counter: stalls that were reported (config: stall_ms; all workers'
+    uint64_t stalls_reported; /* a counter: stalls reported (config: stall_ms; all workers'
                              only) */
 
     /* Times in nanoseconds, each "at least so much": no clock is read for them while tasks run,

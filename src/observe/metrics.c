@@ -91,7 +91,7 @@ static void read_all(const thrum_sched *sched, thrum_metrics *m) {
         m->queued_local += th_gauges_queued_at(&sched->workers[worker]);
     }
     add_gauges(sched, m);
-    m->stalls_told = th_load_relaxed(&sched->stalls.xtold); /* relaxed: as in add_counters */
+    m->stalls_reported = th_load_relaxed(&sched->stalls.xtold); /* relaxed: as in add_counters */
     m->stack_high_water = th_sched_stack_high_water(sched, THRUM_ALL_WORKERS);
     th_drivers_metrics(sched, m);
 }
@@ -183,7 +183,7 @@ static const field fields[] = {
     FIELD(io_accepts, COUNTER, "Connections accepted."),
     FIELD(io_posts, COUNTER, "Tasks posted to wait for a descriptor."),
     FIELD(io_served, ALL_GAUGE, "Connections of servers at present."),
-    FIELD(polls, COUNTER, "System calls: looks at sets of descriptors, and sleeps in one."),
+    FIELD(polls, COUNTER, "System calls: polls of sets of descriptors, and sleeps in one."),
     FIELD(poll_events, COUNTER, "Descriptors found ready."),
     FIELD(wakes_polling, COUNTER, "Wakes of workers that slept in their set of descriptors."),
     FIELD(queued_local, GAUGE, "Work queued at a worker at present."),
@@ -195,7 +195,7 @@ static const field fields[] = {
     FIELD(stack_bytes, ALL_GAUGE, "Address space of the stacks of fibers, in bytes."),
     FIELD(blocking_queued, ALL_GAUGE, "Blocking calls that wait for a thread."),
     FIELD(blocking_running, ALL_GAUGE, "Blocking calls that a thread is in."),
-    FIELD(stalls_told, ALL_COUNTER, "Stalls that were reported."),
+    FIELD(stalls_reported, ALL_COUNTER, "Stalls that were reported."),
     FIELD(queued_oldest_ns, GAUGE, "For how long at least what is queued has waited."),
     FIELD(running_ns, GAUGE, "For how long at least a task has run at present."),
     FIELD(longest_run_ns, MAXIMUM, "For how long at least a task has run so far."),

@@ -43,7 +43,7 @@ static int wakeup = -1;
 static th_os_thread thread;
 
 static th_lock lock = TH_LOCK_INIT; /* protects the list; held during an answer */
-static thrum_sched *observed;       /* those that can be looked at, by next_observed */
+static thrum_sched *observed;       /* those that can be observed, by next_observed */
 
 static uint32_t xwanted;  /* 1: another thread waits for the lock, or has it */
 static uint32_t xleaving; /* how many want the lock for the list: an answer gives up waiting */

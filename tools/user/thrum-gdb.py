@@ -497,7 +497,7 @@ PROCESSORS = {"i386:x86-64": (x86_64, "rsp", "rip"), "aarch64": (aarch64, "sp", 
 def processor():
     name = gdb.newest_frame().architecture().name()
     if name not in PROCESSORS:
-        raise gdb.GdbError("thrum: fibers of this processor (%s) cannot be looked into" % name)
+        raise gdb.GdbError("thrum: fibers of this processor (%s) cannot be inspected" % name)
     return PROCESSORS[name]
 
 

@@ -147,7 +147,7 @@ static void tell_unknown(const char *name, const char *text) {
     th_plain out = {.take = to_stderr, .bytes = line, .room = sizeof line};
     /* relaxed: only who is first counts */
     if (!th_xchg_relaxed(&xtold, 1u)) {
-        th_plain_put(&out, "thrum: %s names no signal that can ask for a dump: ", name);
+        th_plain_put(&out, "thrum: %s names no signal that can request a dump: ", name);
         th_plain_quoted(&out, text);
         th_plain_put(&out, "\n");
         th_plain_flush(&out);

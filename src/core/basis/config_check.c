@@ -96,7 +96,7 @@ static int check_numbers(const thrum_config *c, char *text, size_t size) {
     }
     if (c->dump_signal && !th_os_signal_asks(c->dump_signal)) {
         return refuse(text, size,
-                      "dump_signal is %d: it must be 0, or a signal that can ask for something",
+                      "dump_signal is %d: it must be 0, or a signal that can request a dump",
                       c->dump_signal);
     }
     if (c->trace_file && strnlen(c->trace_file, TH_TRACE_FILE_MAX + 1) > TH_TRACE_FILE_MAX) {

@@ -1,5 +1,5 @@
 /*
- * observed.h: schedulers that can be looked at from outside (config: observe). Beside the misuse
+ * observed.h: schedulers that can be observed from outside (config: observe). Beside the misuse
  * reports these are the only calls of the core to what stands above it: observe/observe.c defines
  * them, since it serves what that folder prints.
  */

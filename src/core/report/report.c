@@ -400,8 +400,7 @@ static void begin(th_text *text, thrum_sched *sched, unsigned calls_max, finding
 
 static void add_all(th_text *text, thrum_sched *sched, const findings *found) {
     if (!found->census.held) {
-        th_text_add(text,
-                    "  the system has no barrier for us: a fiber that waits is told as ready\n");
+        th_text_add(text, "  the system grants no barrier: waiting fibers are reported as ready\n");
     }
     add_workers(text, sched);
     if (found->groups && all_of(&found->census) > TH_SINGLE_MAX) {

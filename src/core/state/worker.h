@@ -356,7 +356,7 @@ struct thrum_sched {
     thrum_sched *next_live;  /* the list of the process's schedulers; under th_external_lock */
     thrum_sched *next_asked; /* the list of those that a signal asks for a dump (dump_signal.c) */
     uint32_t asked_told;     /* how often the signal had come when it was dumped last; with that */
-    thrum_sched *next_observed; /* the list of those that can be looked at (observe/observe.c) */
+    thrum_sched *next_observed; /* the list of those that can be observed (observe/observe.c) */
     struct th_samples *samples; /* what its workers were found at (samples.h), or NULL; likewise */
 
     th_lock drivers_lock; /* protects the assignment of slots */

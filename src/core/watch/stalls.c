@@ -236,7 +236,7 @@ static void find_calls(th_stall *stall, th_backtrace *backtrace) {
     if (stall->computes) {
         ask(stall, backtrace);
     } else if (!pointer) {
-        stall->blind = "the system does not tell them";
+        stall->blind = "the system does not give them";
     } else if (!is_there) {
         stall->blind = "it is on another stack";
     } else if (backtrace && is_over(stall)) {

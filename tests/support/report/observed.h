@@ -1,5 +1,5 @@
 /*
- * observed.h: a scheduler that can be looked at from outside, and what looks at it.
+ * observed.h: a scheduler that can be observed from outside, and what looks at it.
  */
 #ifndef OBSERVED_H
 #define OBSERVED_H

@@ -65,9 +65,9 @@ def fails_in_one_line(done):
 
 
 def is_not_found(done):
-    """What else can be looked at is listed: others of the same user's may run."""
+    """What else can be observed is listed: others of the same user's may run."""
     lines = done.stderr.decode().splitlines()
-    assert done.returncode == 1 and lines[0].startswith(f"thrum-top: none can be looked at as {SCHED} "), done
+    assert done.returncode == 1 and lines[0].startswith(f"thrum-top: none can be observed as {SCHED} "), done
     assert not any(SCHED in line or NOBODY in line for line in lines[1:]), done
 
 

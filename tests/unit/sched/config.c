@@ -389,7 +389,7 @@ TEST(what_a_start_refuses_is_said_in_words) {
     check_words(&c, "policy is 17: it must be a thrum_policy");
     c = defaults();
     c.dump_signal = SIGKILL;
-    check_words(&c, "dump_signal is 9: it must be 0, or a signal that can ask for something");
+    check_words(&c, "dump_signal is 9: it must be 0, or a signal that can request a dump");
     c = defaults();
     c.cpus = cpus;
     check_words(&c, "cpus is set, and affinity is THRUM_AFFINITY_NONE");

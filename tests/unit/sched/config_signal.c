@@ -26,7 +26,7 @@ TEST(what_is_not_understood_is_told_once) {
                                       "RTMAX-99", "RTMIN+2x",  "quits",   "SIGKILL",  "segv"};
     capture_begin();
     CHECK_EQ(named("a \"b\"\n"), 0);
-    await("thrum: THRUM_DUMP names no signal that can ask for a dump: \"a \\\"b\\\"?\"\n");
+    await("thrum: THRUM_DUMP names no signal that can request a dump: \"a \\\"b\\\"?\"\n");
     unwanted = "names no signal";
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         CHECK_EQ(named(bad[i]), 0);

@@ -14,7 +14,7 @@ static int waits(void *arg) {
     return thrum_sleep_until(far_off());
 }
 
-/* A process that can be looked at, and ends by exit when it can read a byte. */
+/* A process that can be observed, and ends by exit when it can read a byte. */
 static pid_t begin(int go, int begun) {
     fflush(NULL);
     const pid_t child = fork();

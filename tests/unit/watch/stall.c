@@ -61,7 +61,7 @@ TEST(a_task_that_computes_is_told) {
     } while (!has_answered(1));
     check_told(1, "thrum: stall in scheduler \"thrum\": fiber ");
     check_told(1, WITH_FUNCTION(" \"cruncher\" (", crunch, ") runs on worker "));
-    check_told(1, has_states() ? "computing" : "the system does not tell them");
+    check_told(1, has_states() ? "computing" : "the system does not give them");
     if (HAS_CALLS && !UNDER_TSAN) { /* it keeps signals back */
         check_told(1, "    in ");
         check_told(1, "(crunch_inner+0x");
@@ -258,7 +258,7 @@ TEST(each_stall_is_told_once) {
     CHECK_EQ(atomic_load(&reports), 3);
     thrum_metrics m = THRUM_METRICS_INIT;
     CHECK_EQ(thrum_metrics_read(r.sched, THRUM_ALL_WORKERS, &m), 0);
-    CHECK_EQ(m.stalls_told, 3);
+    CHECK_EQ(m.stalls_reported, 3);
     rig_stop(&r);
     check_told(0, "\"first\"");
     check_told(1, "\"other\"");

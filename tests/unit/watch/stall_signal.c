@@ -34,7 +34,7 @@ static void check_blind(rig *r, const char *why) {
     }
     rig_stop(r);
     check_told(0, WITH_FUNCTION("(", crunch, ") runs on worker 0 for "));
-    check_told(0, has_states() ? why : "its calls are not known: the system does not tell them\n");
+    check_told(0, has_states() ? why : "its calls are not known: the system does not give them\n");
     CHECK_EQ(atomic_load(&caught), 0);
 }
 
