@@ -127,7 +127,7 @@ coverage: ## count the lines and branches that a part of the tests reaches, agai
 	@tools/setup ci
 	@tools/measure/coverage
 
-check: ## check style, floors, rooms, the documents' tables, places that lack a primitive or option, the headers' comments, and the recorded binary interface
+check: ## check style, floors, rooms, the documents' tables, places that lack a primitive or option, the headers' comments, the picture of the results, and the recorded binary interface
 	@tools/check/floors
 	@tools/build gcc-release thrum_static >/dev/null
 	@tools/check/rooms
@@ -138,6 +138,7 @@ check: ## check style, floors, rooms, the documents' tables, places that lack a 
 	@tools/run/planted check
 	@tools/check/windows-skipped
 	@tools/release/reference --check
+	@tools/release/picture --check
 	@tools/check/abi
 
 reference: ## make man pages and one HTML page from the headers: build/reference
