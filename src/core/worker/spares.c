@@ -4,7 +4,7 @@
  * An idle spare counts as parked, but stands neither in the idle stack nor is it the
  * sentinel, so it is not woken for queued work, unless by an old entry of its own in the stack. One
  * of them is the monitor: while no worker is free it looks from time to time whether any is held
- * up, and then stands in itself.
+ * up, and then takes over itself.
  */
 #include "core/worker/spares.h"
 

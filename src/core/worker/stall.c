@@ -132,7 +132,7 @@ void th_stall_look(th_worker *by, int64_t now) {
 }
 
 /*
- * For each worker that is blocked a spare stands in as soon as something waits: the processor is
+ * For each worker that is blocked a spare takes over as soon as something waits: the processor is
  * free. For those that compute one is enough, which only shares the processors with them, and only
  * when what waits is not served by any other worker.
  */
