@@ -1,6 +1,6 @@
 /*
- * jobs.c: calls that their callers may give up (src/pools/JOBS.md): no job left behind, none freed
- * twice or while a thread is in it, and starts that are refused.
+ * jobs.c: calls that their callers may give up (src/pools/README.md): no job left behind, none
+ * freed twice or while a thread is in it, and starts that are refused.
  */
 #include <errno.h>
 
