@@ -19,9 +19,18 @@ static bool visit(void *ctx, const th_stack *stack, bool in_use) {
     return true;
 }
 
-static void visit_root(void *ctx, th_worker *worker) {
-    (void)ctx;
-    th_cancel_visit(&worker->home);
+/*
+ * What bound threads wait for by themselves. `bound_lock` is not held meanwhile: such a thread keeps
+ * the list that it waits on until it has left, and may take that lock for what it runs next, while
+ * a visit waits for the list. Records and their numbers stay until the scheduler's end.
+ */
+static void visit_roots(thrum_sched *sched) {
+    th_lock_acquire(&sched->bound_lock); /* a thread that is bound later finds the flag */
+    const unsigned end = sched->bound_end;
+    th_lock_release(&sched->bound_lock);
+    for (unsigned i = sched->workers_count; i < end; i++) {
+        th_cancel_visit(&th_worker_at(sched, (int32_t)i)->home);
+    }
 }
 
 void th_cancel_all(thrum_sched *sched) {
@@ -38,7 +47,7 @@ void th_cancel_all(thrum_sched *sched) {
         while (th_stacks_some(&sched->stacks, &at, TH_CANCEL_MAX, visit, NULL)) {
             th_cancel_breathe(false);
         }
-        th_bound_each(sched, visit_root, NULL);
+        visit_roots(sched);
         th_cancel_let_go();
     }
 }

@@ -18,14 +18,6 @@ TH_NO_TSAN th_worker *th_worker_at(thrum_sched *sched, int32_t index) {
     return th_load_relaxed(&chunk[i % TH_BOUND_CHUNK]); /* relaxed: as above */
 }
 
-void th_bound_each(thrum_sched *sched, void (*fn)(void *ctx, th_worker *worker), void *ctx) {
-    th_lock_acquire(&sched->bound_lock);
-    for (th_worker *w = sched->bound; w; w = w->bound_next) {
-        fn(ctx, w);
-    }
-    th_lock_release(&sched->bound_lock);
-}
-
 const th_counters *th_sched_counters(const thrum_sched *sched, unsigned worker) {
     return &sched->workers[worker].counters;
 }

@@ -412,7 +412,4 @@ uint64_t th_sched_stack_high_water(const thrum_sched *sched, int worker);
 /* The worker with this number, or NULL: one of the scheduler's, or a bound thread's. */
 th_worker *th_worker_at(thrum_sched *sched, int32_t index);
 
-/* Calls fn for each bound worker, with `bound_lock`. */
-void th_bound_each(thrum_sched *sched, void (*fn)(void *ctx, th_worker *worker), void *ctx);
-
 #endif

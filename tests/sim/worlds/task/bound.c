@@ -281,3 +281,37 @@ SIM_WORLD(bound_stop_unfinished, .heavy = true) {
     sim_check(ran == 2);
     sim_join(t);
 }
+
+static void waits_at_its_root(void *arg) {
+    (void)arg;
+    bind();
+    whole_open(&bound_too);
+    int code = thrum_sem_wait(&sem);
+    sim_check(code == -ECANCELED);
+    unbind();
+}
+
+/*
+ * A stop past its deadline cancels what a bound thread waits for by itself. Until the thread has
+ * left it holds the semaphore's list, and it finds work then, of which there is more: so it tells
+ * other bound threads of that, and the stop wants that list meanwhile.
+ */
+SIM_WORLD(bound_stop_cancels_root, .heavy = true) {
+    thrum_attr attr = THRUM_ATTR_INIT;
+    begin(0);
+    attr.sched = sched;
+    int t = sim_spawn(waits_at_its_root, NULL);
+    whole_pass(&bound_too);
+    for (int i = 0; i < 2; i++) {
+        sim_check(thrum_go_with(&attr, adds, NULL) == 0);
+    }
+    int code = thrum_sched_stop_until(sched, thrum_now());
+    sim_check(code == 0 || code == -ETIMEDOUT);
+    sim_join(t);
+    if (code) {
+        whole_stop(sched);
+    } else {
+        whole_forget(sched);
+    }
+    sim_check(ran == 2);
+}
