@@ -7,7 +7,7 @@
  * several events does: it claims its own word first, so that nothing else can give it anything
  * (core/wait/WAITING.md). If that has been taken by others meanwhile, or an event of a descriptor
  * has only said that there may be something, the wait has got nothing and begins anew.
- * sync/README.md has the argument.
+ * sync/CHANNELS.md has the argument.
  */
 #include "sync/among.h"
 

@@ -1,6 +1,6 @@
 /*
  * cases.h: the sends and receives of a select: looking at them, doing one of them, and standing on
- * the lists of their channels. Cases without a channel are passed over. sync/README.md has the
+ * the lists of their channels. Cases without a channel are passed over. sync/CHANNELS.md has the
  * argument.
  */
 #ifndef TH_CASES_H

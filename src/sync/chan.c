@@ -1,6 +1,6 @@
 /*
  * chan.c: the channel: send, receive and close, and its store. chan.h says what it consists of;
- * sync/README.md has the argument.
+ * sync/CHANNELS.md has the argument.
  */
 #include "sync/chan.h"
 

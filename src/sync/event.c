@@ -12,7 +12,7 @@
  *
  * A signal that finds the event signaled still writes the word. If it only read the word, its
  * caller's writes might become visible after another thread has cleared the event and looked for
- * them for nothing: a lost wakeup. sync/README.md has the argument.
+ * them for nothing: a lost wakeup. sync/COUNTERS.md has the argument.
  */
 #include "thrum/event.h"
 

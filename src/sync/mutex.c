@@ -14,7 +14,7 @@
  * Once the first has waited HANDOFF_NS, the unlock makes it the owner, and no other caller can pass
  * it any more.
  *
- * While LOCKED is set only its holder changes the word. sync/README.md has the argument.
+ * While LOCKED is set only its holder changes the word. sync/LOCKS.md has the argument.
  */
 #include "thrum/mutex.h"
 

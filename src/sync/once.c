@@ -10,7 +10,7 @@
  *
  * Invariant, for all but the holder of LOCKED: WAITERS implies RUNNING. A caller whose function
  * fails hands RUNNING to the first waiter, so no caller passes the waiters. While LOCKED is set
- * only its holder changes the word. sync/README.md has the argument.
+ * only its holder changes the word. sync/LOCKS.md has the argument.
  */
 #include "thrum/once.h"
 

@@ -12,7 +12,7 @@
  * Invariant, for all but the holder of LOCKED and a waiter that is leaving: the first waiter asks
  * for more objects than are free. So a caller that gives back, or leaves, serves as many waiters as
  * it can, in order; and one that borrows while there are waiters queues behind them.
- * sync/README.md has the argument.
+ * sync/COUNTERS.md has the argument.
  */
 #include "thrum/pool.h"
 

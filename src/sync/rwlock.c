@@ -14,7 +14,7 @@
  * the first writer, either to the other kind when there is none. Readers that have been let in past
  * a writer are a round, which others may join for ROUND_NS. Otherwise no running caller takes the
  * lock past the waiters, and the two kinds take turns. While LOCKED is set only its holder changes
- * the word. sync/README.md has the argument.
+ * the word. sync/LOCKS.md has the argument.
  */
 #include "thrum/rwlock.h"
 

@@ -7,8 +7,8 @@
  * the locks up. So no thread ever finds a select half queued; and a caller that makes a transfer
  * with a waiting select holds the lock of a channel where that is queued, and claims its wait. A
  * select that makes a transfer while it holds all its locks is not on any list itself and cannot be
- * claimed, so two selects that could meet need one claim, not two. sync/README.md has the argument.
- * Here is the first look; the rest is in among.c.
+ * claimed, so two selects that could meet need one claim, not two. sync/CHANNELS.md has the
+ * argument. Here is the first look; the rest is in among.c.
  */
 #include "core/wait/wait.h"
 #include "platform/platform.h"

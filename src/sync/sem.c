@@ -8,8 +8,8 @@
  * Invariant: a value above 0 implies an empty list. So a post hands its units to the first waiter
  * and raises the value only when there are no waiters, and a caller that finds a value above 0
  * passes no waiter by taking it. Units that are fewer than the first waiter lacks are set aside for
- * it; no other waiter has any. While LOCKED is set only its holder changes the word. sync/README.md
- * has the argument.
+ * it; no other waiter has any. While LOCKED is set only its holder changes the word.
+ * sync/COUNTERS.md has the argument.
  *
  * A waiter's `value` is the number of units that it lacks beyond one, and its `since_ns` the number
  * that are set aside for it.

@@ -11,7 +11,7 @@
  * other. `called` is set under LOCKED and never taken back, so it may be read without.
  *
  * A ticket on call has posted its task, which waits to be signaled: the thread that calls the
- * ticket signals it, once, and nothing in that can fail. sync/README.md has the argument.
+ * ticket signals it, once, and nothing in that can fail. sync/LOCKS.md has the argument.
  */
 #include "thrum/tickets.h"
 

@@ -6,7 +6,7 @@
  *             bits 2 to 32          the count
  *
  * A done is one fetch-and-subtract, so it never retries under contention. The price is that it
- * does not look at LOCKED; therefore these rules hold (sync/README.md has the argument):
+ * does not look at LOCKED; therefore these rules hold (sync/COUNTERS.md has the argument):
  *
  *   1. The list is changed by the holder of LOCKED, or, while the count is 0 and WAITERS is set,
  *      by the thread whose done made the count 0: that word is a lock too.

@@ -1,5 +1,5 @@
 /*
- * select_io.c: a select among a channel, an event and a descriptor (src/sync/README.md, "Select";
+ * select_io.c: a select among a channel, an event and a descriptor (src/sync/CHANNELS.md, "Select";
  * io/DIRECTION.md, R14): against what makes its cases happen, one or two at a time, a close, and
  * the deadline. What it says that it took is taken, the rest is still there. By fibers and plain
  * threads; a thread of its own has the events (crew_io).

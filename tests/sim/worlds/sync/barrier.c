@@ -1,5 +1,5 @@
 /*
- * barrier.c: the barrier (src/sync/README.md, "Barrier"): the last to come against waiters that
+ * barrier.c: the barrier (src/sync/COUNTERS.md, "Barrier"): the last to come against waiters that
  * give up, come again, and free.
  */
 #include <errno.h>

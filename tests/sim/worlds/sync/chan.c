@@ -1,6 +1,6 @@
 /*
- * chan.c: channels (src/sync/README.md, "Channels"): rendezvous, a buffer of one, an unbounded one;
- * close against send against timeout. A thread that may destroy the channel does so at once.
+ * chan.c: channels (src/sync/CHANNELS.md, "Channels"): rendezvous, a buffer of one, an unbounded
+ * one; close against send against timeout. A thread that may destroy the channel does so at once.
  */
 #include <errno.h>
 

@@ -1,5 +1,5 @@
 /*
- * cond.c: the condition variable (src/sync/README.md, "Cond"): a signal after the unlock is not
+ * cond.c: the condition variable (src/sync/LOCKS.md, "Cond"): a signal after the unlock is not
  * missed, two signals wake two, the cond is gone when its wait returns.
  */
 #include <thrum/cond.h>

@@ -1,5 +1,5 @@
 /*
- * event.c: the event, auto and manual (src/sync/README.md, "Event"): the absorbed signal, signal
+ * event.c: the event, auto and manual (src/sync/COUNTERS.md, "Event"): the absorbed signal, signal
  * against wait, signal against free.
  */
 #include <thrum/event.h>

@@ -1,5 +1,5 @@
 /*
- * mutex.c: the mutex (src/sync/README.md, "Mutex"): a running caller that passes the queue, the one
+ * mutex.c: the mutex (src/sync/LOCKS.md, "Mutex"): a running caller that passes the queue, the one
  * waiter that is on its way, the hand-over after 1 ms, unlock against free.
  */
 #include <thrum/mutex.h>

@@ -1,5 +1,5 @@
 /*
- * once.c: done once (src/sync/README.md, "Once"): the end of the function against callers that
+ * once.c: done once (src/sync/LOCKS.md, "Once"): the end of the function against callers that
  * come, wait, give up, and free.
  */
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * pool.c: the pool of objects (src/sync/README.md, "Pool"): giving back against borrowing, one or
+ * pool.c: the pool of objects (src/sync/COUNTERS.md, "Pool"): giving back against borrowing, one or
  * several, giving up, failing hooks, destroying.
  */
 #include <errno.h>

@@ -1,6 +1,6 @@
 /*
- * select.c: select (src/sync/README.md, "Select"): against sends, receives, close and the deadline;
- * against another select that it could meet in two ways; with both sides of one channel.
+ * select.c: select (src/sync/CHANNELS.md, "Select"): against sends, receives, close and the
+ * deadline; against another select that it could meet in two ways; with both sides of one channel.
  */
 #include <errno.h>
 

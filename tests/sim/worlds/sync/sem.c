@@ -1,5 +1,5 @@
 /*
- * sem.c: the semaphore (src/sync/README.md, "Semaphore"): post against wait, post against free.
+ * sem.c: the semaphore (src/sync/COUNTERS.md, "Semaphore"): post against wait, post against free.
  */
 #include <errno.h>
 

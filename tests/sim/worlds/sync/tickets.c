@@ -1,5 +1,5 @@
 /*
- * tickets.c: tickets (src/sync/README.md, "Tickets"): done against take, wait, giving up, freeing;
+ * tickets.c: tickets (src/sync/LOCKS.md, "Tickets"): done against take, wait, giving up, freeing;
  * calls, against the turn, and against a stop.
  */
 #include <errno.h>

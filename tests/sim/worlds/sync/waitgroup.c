@@ -1,5 +1,5 @@
 /*
- * waitgroup.c: the waitgroup (src/sync/README.md, "Waitgroup"): a done under the holder of the
+ * waitgroup.c: the waitgroup (src/sync/COUNTERS.md, "Waitgroup"): a done under the holder of the
  * list, the waking state, raising from zero, the last done against free.
  */
 #include <thrum/waitgroup.h>

@@ -1,6 +1,6 @@
 /*
  * cancel_chan.c: stop_until past its deadline against channels, select and a wait for any event:
- * cancel against send, close and signal (src/sync/README.md; core/wait/WAITING.md). What was not
+ * cancel against send, close and signal (src/sync/CHANNELS.md; core/wait/WAITING.md). What was not
  * received was not sent.
  */
 #include <errno.h>
