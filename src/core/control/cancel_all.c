@@ -20,9 +20,9 @@ static bool visit(void *ctx, const th_stack *stack, bool in_use) {
 }
 
 /*
- * What bound threads wait for by themselves. `bound_lock` is not held meanwhile: such a thread keeps
- * the list that it waits on until it has left, and may take that lock for what it runs next, while
- * a visit waits for the list. Records and their numbers stay until the scheduler's end.
+ * What bound threads wait for by themselves. `bound_lock` is not held meanwhile: such a thread
+ * keeps the list that it waits on until it has left, and may take that lock for what it runs next,
+ * while a visit waits for the list. Records and their numbers stay until the scheduler's end.
  */
 static void visit_roots(thrum_sched *sched) {
     th_lock_acquire(&sched->bound_lock); /* a thread that is bound later finds the flag */
