@@ -26,19 +26,14 @@ static const uint64_t *counters_of(const thrum_metrics *m) {
 #define AT(field) ((offsetof(thrum_metrics, field) - offsetof(thrum_metrics, runs_lifo)) / 8)
 #define COUNTERS (AT(wakes_polling) + 1)
 
-/* Workers may still look for work when all tasks have ended, and a theft has several counts. */
-static bool thefts_add_up(const rig *r) {
-    const thrum_metrics m = read_all(r);
-    return m.steals_tried >= m.steals_done && m.stolen >= m.steals_done;
-}
-
 /* All tasks have ended: each run had one source, and whoever suspended has gone on. */
 static thrum_metrics read_quiet(const rig *r) {
     const thrum_metrics m = read_all(r);
     CHECK_EQ(runs_of(&m), m.tasks_started + m.fibers_resumed);
     CHECK_EQ(m.suspends, m.fibers_resumed);
     CHECK(m.stacks_freed <= m.stacks_created);
-    SPIN_UNTIL(thefts_add_up(r));
+    SPIN_UNTIL(read_all(r).steals_done <= read_all(r).steals_tried && /* thieves may be at work */
+               read_all(r).steals_done <= read_all(r).stolen);
     return m;
 }
 
@@ -84,8 +79,7 @@ static int mill_main(void *arg) {
 
 static void run_mill(rig *r) {
     static mill m;
-    memset(&m, 0, sizeof(m));
-    m.r = r;
+    m = (mill){.r = r};
     thrum_sem_init(&m.sem, 0);
     CHECK_EQ(rig_run(r, mill_main, &m), 0);
     rig_wait_done(r);
