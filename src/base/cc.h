@@ -96,11 +96,13 @@
 #define TH_NO_TSAN __attribute__((no_sanitize_thread, noipa))
 #endif
 
-/* The same for small functions in headers, which are inlined in all other builds. */
+/* The same for functions that are inlined in all other builds. */
 #if TH_TSAN
 #define TH_INLINE_NO_TSAN TH_NO_TSAN TH_UNUSED
+#define TH_ALWAYS_INLINE_NO_TSAN TH_INLINE_NO_TSAN
 #else
 #define TH_INLINE_NO_TSAN inline
+#define TH_ALWAYS_INLINE_NO_TSAN TH_ALWAYS_INLINE
 #endif
 
 /* Marks a function that reads whole stacks, also between the variables of other functions. */

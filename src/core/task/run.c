@@ -111,7 +111,7 @@ static TH_NO_TSAN void run_spawned(th_fiber *fiber, thrum_handle *handle) {
 }
 
 /* th_task_repost ends a serial run, after the destructors: posts by others may wait for it. */
-static TH_INLINE_NO_TSAN void run_task(th_fiber *fiber, thrum_task *task, bool serial) {
+static TH_ALWAYS_INLINE_NO_TSAN void run_task(th_fiber *fiber, thrum_task *task, bool serial) {
     void *arg;
     fiber->task = task;
     if (task->reserved_worker >= 0) {
