@@ -58,7 +58,7 @@ byte listed; /* a bit for each worker with an entry in the stack, which may be s
 bool spares_lock;
 bool has_monitor = true;
 byte started = BIT(REGULAR); /* a bit for each spare that has a thread */
-byte active;             /* a bit for each spare */
+byte takes_part;         /* a bit for each spare */
 byte active_spares;
 byte xmonitor = REGULAR;
 byte xidle_spares = SPARES;
@@ -140,7 +140,7 @@ inline another(but) {
     target = REGULAR;
     do
     :: target == WORKERS -> target = 0; break
-    :: target < WORKERS && target != but && HAS(started & ~active, target) -> break
+    :: target < WORKERS && target != but && HAS(started & ~takes_part, target) -> break
     :: target < WORKERS && !HAS(started, target) ->
         started = started | BIT(target);
         break
@@ -194,7 +194,7 @@ proctype pinner() { /* a post to a spare that has taken over; th_wake_worker */
     bool got;
 
 end_pinner:
-    atomic { active & BIT(REGULAR) -> moving++; outstanding++ };
+    atomic { takes_part & BIT(REGULAR) -> moving++; outstanding++ };
     atomic { inbox = inbox | BIT(REGULAR) };
     atomic { notify(REGULAR, 0, got); moving-- }
 }
@@ -223,8 +223,8 @@ end_no_thread:
 idle: /* th_spares_find, is_over; and the loop of spare_main */
     atomic {
         if
-        :: !main && HAS(active, me) -> main = true
-        :: !main && !HAS(active, me) ->
+        :: !main && HAS(takes_part, me) -> main = true
+        :: !main && !HAS(takes_part, me) ->
             if
             :: xexit -> goto leave
             :: else -> goto sit
@@ -232,13 +232,13 @@ idle: /* th_spares_find, is_over; and the loop of spare_main */
         :: else
         fi;
         if
-        :: HAS(active, me) -> goto find
-        :: HAS(active, me) && !HAS(inbox, me) && !spares_lock -> spares_lock = true
-        :: !HAS(active, me) -> goto over
+        :: HAS(takes_part, me) -> goto find
+        :: HAS(takes_part, me) && !HAS(inbox, me) && !spares_lock -> spares_lock = true
+        :: !HAS(takes_part, me) -> goto over
         fi
     };
     /* end */
-    atomic { active = active & ~BIT(me); active_spares-- };
+    atomic { takes_part = takes_part & ~BIT(me); active_spares-- };
 #if BUG != 3
     xidle_spares++;
 #endif
@@ -357,7 +357,7 @@ end_asleep:
         do
         :: got && target < WORKERS ->
             if
-            :: HAS(active, target) -> notify(target, 0, again)
+            :: HAS(takes_part, target) -> notify(target, 0, again)
             :: else
             fi;
             again = false;
@@ -414,7 +414,7 @@ own: /* come_for_own: active already */
 #endif
 
 begin:
-    atomic { active = active | BIT(me); active_spares++ };
+    atomic { takes_part = takes_part | BIT(me); active_spares++ };
     xidle_spares--;
     atomic { xsleep[me] = xsleep[me] & ~MONITOR };
     /* hand_on */
@@ -547,9 +547,9 @@ no_longer_idle:
     atomic {
         if
 #if BUG == 13 /* it runs pinned work as an idle spare */
-        :: main && !HAS(active, me) && HAS(inbox, me) -> goto find
+        :: main && !HAS(takes_part, me) && HAS(inbox, me) -> goto find
 #else
-        :: main && !HAS(active, me) && HAS(inbox, me) -> goto own
+        :: main && !HAS(takes_part, me) && HAS(inbox, me) -> goto own
 #endif
         :: else
         fi
@@ -589,7 +589,7 @@ inline check() {
         assert(gone || MONITORS == has_monitor || (PINNED && MONITORS > has_monitor));
         assert(has_monitor || active_spares == SPARES);
         /* The monitor is the one that would be roused. */
-        assert(!has_monitor || !HAS(active, xmonitor));
+        assert(!has_monitor || !HAS(takes_part, xmonitor));
         /* All are parked: it has been told. */
         assert(!xwaiters || parked < WORKERS || outstanding)
     }
