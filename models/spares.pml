@@ -438,7 +438,7 @@ begin:
         waiting = waiting & ~BIT(target);
         target = 0;
 #endif
-activation:
+handed:
         unlock_spares();
         if
         :: idle_spare
