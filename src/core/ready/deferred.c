@@ -10,8 +10,12 @@
 #include "core/state/panic.h"
 #include "platform/platform.h"
 
-/* The time after which a task that cannot get a stack stops the program, if nothing is left that
- * could free one. */
+/*
+ * The time after which a task that cannot get a stack stops the program, if nothing is left that
+ * could free one. That is so for a task with a stack of its own size, and where there are only
+ * bound threads. A worker has been given two fibers at its start, and none of these goes back to
+ * the system, so when no task runs one of them can be spared: by a worker, or in the store.
+ */
 #define DEFERRED_MAX_NS 1000000000
 
 /*
@@ -31,10 +35,11 @@ static bool is_for_ever(th_worker *worker) {
     return again;
 }
 
-static void defer_again(th_worker *worker, int64_t since) {
+static void defer_again(th_worker *worker, bool apart, int64_t since) {
     int64_t now = th_os_now();
     worker->defer_until = now + TH_DEFER_NS;
-    if (now - since >= DEFERRED_MAX_NS && is_for_ever(worker)) {
+    bool may_be = apart || !worker->sched->workers_regular;
+    if (may_be && now - since >= DEFERRED_MAX_NS && is_for_ever(worker)) {
         th_panic(worker->sched,
                  "thrum: no stack can be had, and nothing is left that could free one");
     }
@@ -57,18 +62,37 @@ static void count_changed(thrum_sched *sched) {
         th_slab_refuse(sched->go_slab, count == TH_DEFERRED_MAX);
         th_slab_refuse(sched->spawn_slab, count == TH_DEFERRED_MAX);
     }
+    sched->deferred_all_woken = sched->deferred_all_woken && count;
 }
 
-void th_deferred_put(th_worker *worker, th_work *work) {
+/*
+ * Any sleeper may be the one that has a fiber to spare, and one that is woken in vain sleeps again
+ * on top of the others. So each is woken by name, once: as long as a task is deferred, it looks
+ * again after at most TH_DEFER_NS. Spares that have never taken over have no fibers.
+ */
+static void wake_each(thrum_sched *sched) {
+    for (unsigned i = 0; i < th_workers_end(sched); i++) {
+        (void)th_wake_worker(&sched->workers[i]);
+    }
+}
+
+/* No fiber of a sleeper helps a task with a stack of its own size. */
+void th_deferred_put(th_worker *worker, th_work *work, bool apart) {
     thrum_sched *sched = worker->sched;
     worker->took_deferred = false;
     th_lock_acquire(&sched->deferred_lock);
     th_chain_append(&sched->deferred, work);
     count_changed(sched);
+    bool wake_all = !apart && !sched->deferred_all_woken;
+    sched->deferred_all_woken = sched->deferred_all_woken || wake_all;
     int64_t since = refused_since(sched);
     th_lock_release(&sched->deferred_lock);
-    th_notify_shared(sched, worker, TH_WAKE_CHAIN); /* a sleeper may have a stack to spare */
-    defer_again(worker, since);
+    if (wake_all) {
+        wake_each(sched);
+    } else {
+        th_notify_shared(sched, worker, TH_WAKE_CHAIN);
+    }
+    defer_again(worker, apart, since);
 }
 
 static th_work *deferred_pop(th_worker *worker, bool spare);
@@ -119,7 +143,7 @@ static th_work *deferred_pop(th_worker *worker, bool spare) {
     }
     th_lock_release(&sched->deferred_lock);
     if (!work && !spare) {
-        defer_again(worker, since);
+        defer_again(worker, false, since);
     }
     return work;
 }

@@ -317,9 +317,10 @@ struct thrum_sched {
     th_stacks stacks;
     th_reclaim reclaim;
 
-    th_lock deferred_lock;  /* protects `deferred` */
-    th_chain deferred;      /* tasks that wait for a stack */
-    int64_t deferred_since; /* the time since which no stack can be had; 0: stacks can be had */
+    th_lock deferred_lock;   /* protects `deferred` */
+    th_chain deferred;       /* tasks that wait for a stack */
+    int64_t deferred_since;  /* the time since which no stack can be had; 0: stacks can be had */
+    bool deferred_all_woken; /* since `deferred` was empty, for those that need a spare fiber */
 
     th_lock bound_lock;   /* protects what follows; fields that begin with x are read without it */
     uint32_t xbound;      /* the number of bound threads; stop sleeps on it */

@@ -38,7 +38,7 @@ static TH_NO_TSAN void switch_leaving_idle(th_worker *worker, th_fiber *from, th
 static TH_NO_TSAN void run_apart(th_worker *worker, th_fiber *loop, th_work *work, unsigned class) {
     th_fiber *fiber = th_fiber_new(worker->sched, class, true);
     if (!fiber) {
-        th_deferred_put(worker, work);
+        th_deferred_put(worker, work, true);
         return;
     }
     th_count(&worker->counters.xstacks_created, 1);
@@ -74,7 +74,7 @@ TH_NO_TSAN void th_loop(void *arg) {
         }
         /* A task starts only while there is a spare fiber, so its waits never fail. */
         if (th_unlikely(!worker->idle) && !th_fiber_cache_refill(worker)) {
-            th_deferred_put(worker, work);
+            th_deferred_put(worker, work, false);
             continue;
         }
         unsigned class = stack_class(worker, work);

@@ -242,9 +242,9 @@ static void sleep_as_idle_spare(th_worker *worker) {
     }
 }
 
-/* Gives back what a worker keeps for itself, but for one fiber: it may sit for long. */
+/* Gives back what a worker keeps for itself: it may sit for long. */
 static void give_back(th_worker *worker) {
-    while (worker->idle_count > 1) {
+    while (worker->idle) {
         th_fiber_cache_give(worker);
     }
     th_slab_flush(&worker->go);

@@ -137,6 +137,44 @@ TEST(stop_waits_for_tasks_without_a_stack) {
     CHECK_EQ(atomic_load(&c.through), CROWD);
 }
 
+static int stacks_of(const rig *r) {
+    thrum_metrics m;
+    m.size = sizeof m;
+    CHECK_EQ(thrum_metrics_read(r->sched, THRUM_ALL_WORKERS, &m), 0);
+    return (int)m.stacks;
+}
+
+TEST(each_worker_spares_what_it_has) {
+    /*
+     * No more stacks can be had, and a crowd has left them to any of the workers, which sleep. All
+     * but the one that each worker's loop runs on are for tasks that wait on the first worker.
+     */
+    rig r;
+    crowd c;
+    rig_begin(&r, 0);
+    overcrowd(&r, &c);
+    for (int i = 0; i < CROWD; i++) {
+        thrum_sem_post(&c.sem);
+    }
+    rig_wait_done(&r);
+    thrum_attr attr = rig_attr(&r);
+    attr.flags |= THRUM_PINNED;
+    attr.worker = 0;
+    const int spare = stacks_of(&r) - (int)thrum_sched_parallelism(r.sched);
+    CHECK(spare > 0);
+    atomic_store(&c.begun, 0);
+    for (int i = 0; i < spare; i++) {
+        CHECK_EQ(thrum_go_with(&attr, wait_in_crowd, &c), 0);
+        SPIN_UNTIL(atomic_load(&c.begun) == i + 1);
+    }
+    refuse_maps(false);
+    for (int i = 0; i < spare; i++) {
+        thrum_sem_post(&c.sem);
+    }
+    rig_stop(&r);
+    CHECK_EQ(atomic_load(&c.through), CROWD + spare);
+}
+
 /* All that were started have begun, or wait for a stack. */
 static bool all_have_settled(const rig *r, crowd *c, int started) {
     thrum_metrics m;
