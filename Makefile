@@ -127,13 +127,14 @@ coverage: ## count the lines and branches that a part of the tests reaches, agai
 	@tools/setup ci
 	@tools/measure/coverage
 
-check: ## check style, floors, rooms, the documents' tables, places that lack a primitive or option, the headers' comments, the picture of the results, and the recorded binary interface
+check: ## check style, floors, rooms, the documents' tables and prose, places that lack a primitive or option, the headers' comments, the picture of the results, and the recorded binary interface
 	@tools/check/floors
 	@tools/build gcc-release thrum_static >/dev/null
 	@tools/check/rooms
 	@tools/check/style
 	@tools/check/timing
 	@tools/check/tables
+	@tools/check/prose
 	@tools/check/missing
 	@tools/run/planted check
 	@tools/check/windows-skipped
