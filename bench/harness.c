@@ -52,8 +52,9 @@ double bench_histogram_quantile(const bench_histogram *h, double share) {
     uint64_t all = 0;
     uint64_t seen = 0;
     unsigned last = 0;
-    for (unsigned i = 0; i < BENCH_CLASSES; i++)
+    for (unsigned i = 0; i < BENCH_CLASSES; i++) {
         all += h->counts[i];
+    }
     for (unsigned i = 0; i < BENCH_CLASSES && (double)seen < share * (double)all; i++) {
         seen += h->counts[i];
         last = h->counts[i] > 0 ? i : last;
@@ -67,20 +68,24 @@ void bench_keep_histogram(unsigned part, const bench_histogram *h) {
 
 static void add_histogram(bench_histogram *histograms[BENCH_ROWS_MAX], unsigned part,
                           const bench_histogram *more) {
-    if (histograms[part] == NULL)
+    if (!histograms[part]) {
         histograms[part] = calloc(1, sizeof(bench_histogram));
-    if (histograms[part] == NULL)
+    }
+    if (!histograms[part]) {
         abort();
-    for (unsigned i = 0; i < BENCH_CLASSES; i++)
+    }
+    for (unsigned i = 0; i < BENCH_CLASSES; i++) {
         histograms[part]->counts[i] += more->counts[i];
+    }
 }
 
 /* ---- samples ---- */
 
 /* Ends the sample with what it found out. A report fits a pipe's buffer, so it is written whole. */
 static void send_all(const void *from, size_t size) {
-    if (write(report_fd, from, size) != (ssize_t)size)
+    if (write(report_fd, from, size) != (ssize_t)size) {
         _exit(2);
+    }
 }
 
 static void send_report(const report *r) {
@@ -118,7 +123,7 @@ static _Noreturn void run_child(bench_fn fn, const bench_args *args, unsigned se
     send_report(&r);
     for (unsigned part = 0; part < BENCH_ROWS_MAX; part++) {
         bench_histogram none = {{0}};
-        send_all(kept[part] != NULL ? kept[part] : &none, sizeof(none));
+        send_all(kept[part] ? kept[part] : &none, sizeof(none));
     }
     _exit(0);
 }
@@ -128,8 +133,9 @@ static bool read_whole(int fd, void *to, size_t size) {
     size_t got = 0;
     while (got < size) {
         ssize_t n = read(fd, (char *)to + got, size - got);
-        if (n == 0 || (n < 0 && errno != EINTR))
+        if (n == 0 || (n < 0 && errno != EINTR)) {
             break;
+        }
         got += n > 0 ? (size_t)n : 0;
     }
     return got == size;
@@ -143,19 +149,21 @@ static bool is_empty(const bench_histogram *h) {
 static void read_histograms(int fd, bench_histogram *histograms[BENCH_ROWS_MAX]) {
     bench_histogram h;
     for (unsigned part = 0; part < BENCH_ROWS_MAX && read_whole(fd, &h, sizeof(h)); part++) {
-        if (!is_empty(&h))
+        if (!is_empty(&h)) {
             add_histogram(histograms, part, &h);
+        }
     }
 }
 
 static void explain_end(int status, unsigned seconds, report *r) {
     r->outcome = BENCH_FAILED;
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
         snprintf(r->note, sizeof(r->note), "not done within %u s", seconds);
-    else if (WIFSIGNALED(status))
+    } else if (WIFSIGNALED(status)) {
         snprintf(r->note, sizeof(r->note), "killed: %s", strsignal(WTERMSIG(status)));
-    else
+    } else {
         snprintf(r->note, sizeof(r->note), "ended with status %d", WEXITSTATUS(status));
+    }
 }
 
 static void take_in_child(bench_fn fn, const bench_args *args, unsigned seconds, report *r,
@@ -178,14 +186,17 @@ static void take_in_child(bench_fn fn, const bench_args *args, unsigned seconds,
     }
     close(ends[1]);
     bool whole = read_whole(ends[0], r, sizeof(*r));
-    if (whole && r->outcome == BENCH_DONE)
+    if (whole && r->outcome == BENCH_DONE) {
         read_histograms(ends[0], histograms);
+    }
     close(ends[0]);
     int status = 0;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
         continue;
-    if (!whole)
+    }
+    if (!whole) {
         explain_end(status, seconds, r);
+    }
 }
 
 bench_outcome bench_sample_take(bench_fn fn, const bench_args *args, unsigned seconds, bool here,
@@ -194,13 +205,15 @@ bench_outcome bench_sample_take(bench_fn fn, const bench_args *args, unsigned se
                                 char note[BENCH_NOTE_MAX]) {
     report r = {.outcome = BENCH_DONE};
     memset(kept, 0, sizeof(kept));
-    if (here)
+    if (here) {
         fn(args, r.samples);
-    else
+    } else {
         take_in_child(fn, args, seconds, &r, histograms);
+    }
     for (unsigned part = 0; here && part < BENCH_ROWS_MAX; part++) {
-        if (kept[part] != NULL)
+        if (kept[part]) {
             add_histogram(histograms, part, kept[part]);
+        }
     }
     memcpy(out, r.samples, sizeof(r.samples));
     memcpy(note, r.note, sizeof(r.note));
@@ -227,7 +240,7 @@ static uint64_t context_switches_now(void) {
 }
 
 static thrum_metrics metrics_now(const thrum_sched *sched) {
-    return sched != NULL ? bench_metrics(sched) : (thrum_metrics){0};
+    return sched ? bench_metrics(sched) : (thrum_metrics){0};
 }
 
 static uint64_t wakes_of(const thrum_metrics *m) {
@@ -342,20 +355,24 @@ void bench_inside(const bench_args *args, thrum_fn entry, void *arg) {
 void bench_threads(unsigned n, void *(*entry)(void *), void *arg) {
     pthread_t *threads = calloc(n, sizeof(threads[0]));
     bench_check(threads != NULL, "no memory for %u threads", n);
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         bench_ok(pthread_create(&threads[i], NULL, entry, arg));
-    for (unsigned i = 0; i < n; i++)
+    }
+    for (unsigned i = 0; i < n; i++) {
         bench_ok(pthread_join(threads[i], NULL));
+    }
     free(threads);
 }
 
 bool bench_bind_cpu(unsigned n) {
     cpu_set_t allowed;
-    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) {
         return false;
+    }
     for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-        if (!CPU_ISSET(cpu, &allowed) || n-- > 0)
+        if (!CPU_ISSET(cpu, &allowed) || n-- > 0) {
             continue;
+        }
         cpu_set_t one;
         CPU_ZERO(&one);
         CPU_SET(cpu, &one);
@@ -366,8 +383,9 @@ bool bench_bind_cpu(unsigned n) {
 
 void bench_futex_wait(uint32_t *xword, uint32_t value) {
     /* pairs: bench_futex_wake's callers, which store the word with release before */
-    while (th_load_acquire(xword) == value)
+    while (th_load_acquire(xword) == value) {
         syscall(SYS_futex, xword, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+    }
 }
 
 void bench_futex_wake(uint32_t *xword) {
@@ -376,6 +394,7 @@ void bench_futex_wake(uint32_t *xword) {
 
 void bench_sleep_us(int64_t us) {
     struct timespec left = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
-    while (nanosleep(&left, &left) != 0 && errno == EINTR)
+    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
         continue;
+    }
 }

@@ -67,16 +67,18 @@ static _Noreturn void bad_usage(const char *what, const char *value) {
 static unsigned parse_number(const char *text, const char *what) {
     char *end;
     unsigned long value = strtoul(text, &end, 10);
-    if (end == text || *end != '\0' || value == 0 || value > 100000)
+    if (end == text || *end != '\0' || value == 0 || value > 100000) {
         bad_usage(what, text);
+    }
     return (unsigned)value;
 }
 
 /* Copies the next item of a list separated by commas; false at its end. */
 static bool next_item(const char **list, char *item, size_t size) {
     size_t length = strcspn(*list, ",");
-    if (length == 0)
+    if (length == 0) {
         return false;
+    }
     snprintf(item, size, "%.*s", (int)length, *list);
     *list += length + ((*list)[length] == ',');
     return true;
@@ -87,8 +89,9 @@ static void parse_workers(const char *list, options *o) {
     o->workers_count = 0;
     o->workers_given = true;
     while (next_item(&list, item, sizeof(item))) {
-        if (o->workers_count == LIST_MAX)
+        if (o->workers_count == LIST_MAX) {
             bad_usage("too many worker counts", item);
+        }
         o->workers[o->workers_count++] = parse_number(item, "not a worker count");
     }
 }
@@ -96,8 +99,9 @@ static void parse_workers(const char *list, options *o) {
 static thrum_policy parse_policy(const char *name) {
     static const thrum_policy known[] = {THRUM_SHARDED, THRUM_FIFO, THRUM_GLOBAL};
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-        if (strcmp(name, bench_policy_name(known[i])) == 0)
+        if (strcmp(name, bench_policy_name(known[i])) == 0) {
             return known[i];
+        }
     }
     bad_usage("not a policy", name);
 }
@@ -107,8 +111,9 @@ static void parse_policies(const char *list, options *o) {
     o->policies_count = 0;
     o->policies_given = true;
     while (next_item(&list, item, sizeof(item))) {
-        if (o->policies_count == LIST_MAX)
+        if (o->policies_count == LIST_MAX) {
             bad_usage("too many policies", item);
+        }
         o->policies[o->policies_count++] = parse_policy(item);
     }
 }
@@ -174,12 +179,15 @@ static void parse_options(int argc, char *const argv[], options *o) {
         {NULL, 0, NULL, 0},
     };
     for (int c = getopt_long(argc, argv, "", known, NULL); c != -1;
-         c = getopt_long(argc, argv, "", known, NULL))
+         c = getopt_long(argc, argv, "", known, NULL)) {
         parse_option(c, o);
-    if (optind < argc)
+    }
+    if (optind < argc) {
         bad_usage("not an option", argv[optind]);
-    if (o->runs == 0)
+    }
+    if (o->runs == 0) {
         o->runs = o->quick ? 3 : 5;
+    }
 }
 
 /* ---- what is to be measured ---- */
@@ -188,8 +196,9 @@ static void parse_options(int argc, char *const argv[], options *o) {
 static bool is_listed(const char *list, const char *name) {
     char item[64];
     while (next_item(&list, item, sizeof(item))) {
-        if (strcmp(item, name) == 0)
+        if (strcmp(item, name) == 0) {
             return true;
+        }
     }
     return false;
 }
@@ -199,8 +208,9 @@ static bool is_row(const char *name) {
         for (size_t i = 0; i < themes[t]->count; i++) {
             const bench_case *bench = &themes[t]->cases[i];
             for (unsigned part = 0; part < bench->count; part++) {
-                if (strcmp(bench->rows[part].name, name) == 0)
+                if (strcmp(bench->rows[part].name, name) == 0) {
                     return true;
+                }
             }
         }
     }
@@ -210,73 +220,85 @@ static bool is_row(const char *name) {
 static void check_only(const char *list) {
     char item[64];
     while (next_item(&list, item, sizeof(item))) {
-        if (!is_row(item))
+        if (!is_row(item)) {
             bad_usage("no such row (see --list)", item);
+        }
     }
 }
 
 static void add_job(bench_jobs *jobs, const options *o, const bench_case *bench, unsigned workers,
                     thrum_policy policy) {
     jobs->list = realloc(jobs->list, (jobs->count + 1) * sizeof(jobs->list[0]));
-    if (jobs->list == NULL)
+    if (!jobs->list) {
         abort();
+    }
     bench_job *job = &jobs->list[jobs->count++];
     *job = (bench_job){.bench = bench};
     job->args = (bench_args){.workers = workers, .policy = policy, .divide = o->quick ? 20 : 1};
     job->samples = calloc(o->runs, sizeof(job->samples[0]));
     job->baselines = calloc(o->runs, sizeof(job->baselines[0]));
-    if (job->samples == NULL || job->baselines == NULL)
+    if (!job->samples || !job->baselines) {
         abort();
-    for (unsigned part = 0; part < bench->count; part++)
-        job->wanted[part] =
-            workers == 0 || o->only == NULL || is_listed(o->only, bench->rows[part].name);
+    }
+    for (unsigned part = 0; part < bench->count; part++) {
+        job->wanted[part] = workers == 0 || !o->only || is_listed(o->only, bench->rows[part].name);
+    }
 }
 
 /* Adds a case on one policy, with each number of workers that makes sense for it. */
 static void add_workers(bench_jobs *jobs, const options *o, const bench_case *bench,
                         thrum_policy policy) {
-    if (bench->workers_own != NULL && !o->workers_given) {
-        for (const unsigned *workers = bench->workers_own; *workers != 0; workers++)
+    if (bench->workers_own && !o->workers_given) {
+        for (const unsigned *workers = bench->workers_own; *workers != 0; workers++) {
             add_job(jobs, o, bench, *workers, policy);
+        }
         return;
     }
     for (unsigned w = 0; w < o->workers_count; w++) {
-        if (o->workers[w] < bench->workers_min)
+        if (o->workers[w] < bench->workers_min) {
             continue;
+        }
         add_job(jobs, o, bench, o->workers[w], policy);
-        if (bench->workers_same && !o->workers_given)
+        if (bench->workers_same && !o->workers_given) {
             break;
+        }
     }
 }
 
 /* Adds a case, with each policy and each number of workers that makes sense for it. */
 static void add_case(bench_jobs *jobs, const options *o, const bench_case *bench) {
     /* Profiles should show the row, and its process should not be tied to a CPU by yardsticks. */
-    bool wanted = o->only == NULL || (bench->workers_min == 0 && !o->here && !o->alone);
-    for (unsigned part = 0; part < bench->count && !wanted; part++)
+    bool wanted = !o->only || (bench->workers_min == 0 && !o->here && !o->alone);
+    for (unsigned part = 0; part < bench->count && !wanted; part++) {
         wanted = is_listed(o->only, bench->rows[part].name);
-    if (!wanted)
+    }
+    if (!wanted) {
         return;
+    }
     if (bench->workers_min == 0) {
         add_job(jobs, o, bench, 0, THRUM_SHARDED);
         return;
     }
-    for (unsigned p = 0; p < o->policies_count; p++)
+    for (unsigned p = 0; p < o->policies_count; p++) {
         add_workers(jobs, o, bench, o->policies[p]);
-    if (bench->fifo_too && !o->policies_given)
+    }
+    if (bench->fifo_too && !o->policies_given) {
         add_workers(jobs, o, bench, THRUM_FIFO);
-    if (bench->global_too && !o->policies_given)
+    }
+    if (bench->global_too && !o->policies_given) {
         add_workers(jobs, o, bench, THRUM_GLOBAL);
+    }
 }
 
 static void list_rows(void) {
     for (size_t t = 0; t < THEMES; t++) {
         for (size_t i = 0; i < themes[t]->count; i++) {
             const bench_case *bench = &themes[t]->cases[i];
-            for (unsigned part = 0; part < bench->count; part++)
+            for (unsigned part = 0; part < bench->count; part++) {
                 printf("%-20s %-6s %s%s%s\n", bench->rows[part].name, bench->rows[part].unit,
-                       bench->what, bench->baseline_what != NULL ? "; baseline: " : "",
-                       bench->baseline_what != NULL ? bench->baseline_what : "");
+                       bench->what, bench->baseline_what ? "; baseline: " : "",
+                       bench->baseline_what ? bench->baseline_what : "");
+            }
         }
     }
 }
@@ -284,27 +306,32 @@ static void list_rows(void) {
 /* ---- measuring ---- */
 
 static void show_progress(const options *o, const bench_job *job, unsigned run) {
-    if (isatty(STDERR_FILENO))
+    if (isatty(STDERR_FILENO)) {
         fprintf(stderr, "\r\033[Krun %u of %u: %s, %u workers", run + 1, o->runs,
                 job->bench->rows[0].name, job->args.workers);
+    }
 }
 
 static void take_samples(const options *o, bench_job *job) {
     bench_sample samples[BENCH_ROWS_MAX];
     job->outcome = bench_sample_take(job->bench->run, &job->args, o->seconds, o->here, samples,
                                      job->histograms, job->note);
-    if (job->outcome != BENCH_DONE)
+    if (job->outcome != BENCH_DONE) {
         return;
+    }
     memcpy(job->samples[job->runs++], samples, sizeof(samples));
-    if (job->bench->baseline == NULL || o->alone)
+    if (!job->bench->baseline || o->alone) {
         return;
+    }
     bench_histogram *unused[BENCH_ROWS_MAX] = {NULL};
     job->outcome = bench_sample_take(job->bench->baseline, &job->args, o->seconds, o->here, samples,
                                      unused, job->note);
-    for (unsigned part = 0; part < BENCH_ROWS_MAX; part++)
+    for (unsigned part = 0; part < BENCH_ROWS_MAX; part++) {
         free(unused[part]);
-    if (job->outcome == BENCH_DONE)
+    }
+    if (job->outcome == BENCH_DONE) {
         memcpy(job->baselines[job->baseline_runs++], samples, sizeof(samples));
+    }
 }
 
 /* Whether all went well; rows that were skipped are no failure. */
@@ -313,15 +340,17 @@ static bool measure(const options *o, bench_jobs *jobs) {
     for (unsigned run = 0; run < o->runs; run++) {
         for (size_t i = 0; i < jobs->count; i++) {
             bench_job *job = &jobs->list[i];
-            if (job->outcome != BENCH_DONE)
+            if (job->outcome != BENCH_DONE) {
                 continue;
+            }
             show_progress(o, job, run);
             take_samples(o, job);
             well = well && job->outcome != BENCH_FAILED;
         }
     }
-    if (isatty(STDERR_FILENO))
+    if (isatty(STDERR_FILENO)) {
         fputs("\r\033[K", stderr);
+    }
     return well;
 }
 
@@ -336,24 +365,27 @@ int main(int argc, char *argv[]) {
         list_rows();
         return 0;
     }
-    if (o.only != NULL)
+    if (o.only) {
         check_only(o.only);
+    }
     bench_jobs jobs = {NULL, 0};
     for (size_t t = 0; t < THEMES; t++) {
-        for (size_t i = 0; i < themes[t]->count; i++)
+        for (size_t i = 0; i < themes[t]->count; i++) {
             add_case(&jobs, &o, &themes[t]->cases[i]);
+        }
     }
     bool well = measure(&o, &jobs);
     bench_print_table(stdout, &jobs, o.stats, argc, argv);
-    if (o.json != NULL && bench_write_json(o.json, &jobs, argc, argv) != 0) {
+    if (o.json && bench_write_json(o.json, &jobs, argc, argv) != 0) {
         fprintf(stderr, "thrum-bench: %s: %m\n", o.json);
         well = false;
     }
     for (size_t i = 0; i < jobs.count; i++) {
         free(jobs.list[i].samples);
         free(jobs.list[i].baselines);
-        for (unsigned part = 0; part < BENCH_ROWS_MAX; part++)
+        for (unsigned part = 0; part < BENCH_ROWS_MAX; part++) {
             free(jobs.list[i].histograms[part]);
+        }
     }
     free(jobs.list);
     return well ? 0 : 1;

@@ -37,10 +37,12 @@ static int compare_samples(const void *a, const void *b) {
 
 static row_stats stats_of(bench_sample (*samples)[BENCH_ROWS_MAX], unsigned runs, unsigned part) {
     bench_sample *sorted = calloc(runs, sizeof(sorted[0]));
-    if (sorted == NULL)
+    if (!sorted) {
         abort();
-    for (unsigned i = 0; i < runs; i++)
+    }
+    for (unsigned i = 0; i < runs; i++) {
         sorted[i] = samples[i][part];
+    }
     qsort(sorted, runs, sizeof(sorted[0]), compare_samples);
     row_stats stats = {.min = sorted[0].value,
                        .max = sorted[runs - 1].value,
@@ -53,12 +55,13 @@ static row_stats stats_of(bench_sample (*samples)[BENCH_ROWS_MAX], unsigned runs
 /* What the baseline of a row gave, if it has one. */
 static bool baseline_of(const bench_job *job, unsigned part, double *value) {
     unsigned other = job->bench->rows[part].baseline_part;
-    if (other > 0)
+    if (other > 0) {
         *value = stats_of(job->samples, job->runs, other - 1).median;
-    else if (job->baseline_runs > 0)
+    } else if (job->baseline_runs > 0) {
         *value = stats_of(job->baselines, job->baseline_runs, part).median;
-    else
+    } else {
         return false;
+    }
     return true;
 }
 
@@ -66,8 +69,9 @@ static bool baseline_of(const bench_job *job, unsigned part, double *value) {
 static double machine_scale(const bench_jobs *jobs) {
     for (size_t i = 0; i < jobs->count; i++) {
         const bench_job *job = &jobs->list[i];
-        if (strcmp(job->bench->rows[0].name, "yard-rmw") == 0 && job->runs > 0)
+        if (strcmp(job->bench->rows[0].name, "yard-rmw") == 0 && job->runs > 0) {
             return stats_of(job->samples, job->runs, 0).median / BENCH_REFERENCE_RMW;
+        }
     }
     return 1;
 }
@@ -89,13 +93,15 @@ static bool target_of(const bench_job *job, unsigned part, double scale, double 
         *target = limit;
         return true;
     case BENCH_OF_BASELINE:
-        if (!baseline_of(job, part, &baseline))
+        if (!baseline_of(job, part, &baseline)) {
             return false;
+        }
         *target = limit * baseline;
         return true;
     case BENCH_OVER_BASELINE:
-        if (!baseline_of(job, part, &baseline))
+        if (!baseline_of(job, part, &baseline)) {
             return false;
+        }
         *target = limit + baseline;
         return true;
     case BENCH_NO_MUST:
@@ -130,18 +136,22 @@ static machine machine_of_this(void) {
     machine m = {.cpu = "unknown", .kernel = "unknown"};
     FILE *info = fopen("/proc/cpuinfo", "r");
     char line[256];
-    while (info != NULL && fgets(line, sizeof(line), info) != NULL) {
-        if (sscanf(line, "model name : %127[^\n]", m.cpu) == 1)
+    while (info && fgets(line, sizeof(line), info)) {
+        if (sscanf(line, "model name : %127[^\n]", m.cpu) == 1) {
             break;
+        }
     }
-    if (info != NULL)
+    if (info) {
         fclose(info);
+    }
     struct utsname name;
-    if (uname(&name) == 0)
+    if (uname(&name) == 0) {
         snprintf(m.kernel, sizeof(m.kernel), "%s %s %s", name.sysname, name.release, name.machine);
+    }
     cpu_set_t allowed;
-    if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) {
         m.cores = CPU_COUNT(&allowed);
+    }
     time_t now = time(NULL);
     struct tm utc;
     strftime(m.date, sizeof(m.date), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
@@ -155,40 +165,45 @@ static machine machine_of_this(void) {
 #endif
 
 void bench_command(FILE *out, int argc, char *const argv[]) {
-    for (char **variable = environ; *variable != NULL; variable++) {
-        if (strncmp(*variable, "THRUM_", 6) == 0)
+    for (char **variable = environ; *variable; variable++) {
+        if (strncmp(*variable, "THRUM_", 6) == 0) {
             fprintf(out, "%s ", *variable);
+        }
     }
-    for (int i = 0; i < argc; i++)
+    for (int i = 0; i < argc; i++) {
         fprintf(out, "%s%s", i == 0 ? "" : " ", argv[i]);
+    }
 }
 
 /* ---- the table ---- */
 
 /* A figure in eight columns, with the digits that mean something. */
 static void print_figure(FILE *out, double value) {
-    if (value >= 1e9)
+    if (value >= 1e9) {
         fprintf(out, " %8.3g", value);
-    else if (value >= 1000)
+    } else if (value >= 1000) {
         fprintf(out, " %8.0f", value);
-    else if (value >= 100)
+    } else if (value >= 100) {
         fprintf(out, " %8.1f", value);
-    else
+    } else {
         fprintf(out, " %8.2f", value);
+    }
 }
 
 static void print_optional(FILE *out, bool there, double value) {
-    if (there)
+    if (there) {
         print_figure(out, value);
-    else
+    } else {
         fprintf(out, " %8s", "-");
+    }
 }
 
 static void print_rate(FILE *out, const char *unit, double median) {
-    if (strcmp(unit, "ns/op") == 0 && median > 0)
+    if (strcmp(unit, "ns/op") == 0 && median > 0) {
         fprintf(out, " %8.3gM", 1e3 / median);
-    else
+    } else {
         fprintf(out, " %9s", "-");
+    }
 }
 
 /* What --stats adds; only schedulers have such counts. */
@@ -196,10 +211,11 @@ static void print_stats(FILE *out, const bench_job *job, const bench_sample *sam
     const uint64_t counts[] = {sample->fiber_switches, sample->steals, sample->wakes,
                                sample->parks};
     for (unsigned i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-        if (job->args.workers > 0)
+        if (job->args.workers > 0) {
             fprintf(out, " %9.2g", (double)counts[i] / ops);
-        else
+        } else {
             fprintf(out, " %9s", "-");
+        }
     }
 }
 
@@ -213,8 +229,9 @@ static void print_row(FILE *out, const bench_job *job, unsigned part, double sca
     bool has_baseline = baseline_of(job, part, &baseline);
     bool has_target = target_of(job, part, scale, &target);
     char workers[16] = "-";
-    if (job->args.workers > 0)
+    if (job->args.workers > 0) {
         snprintf(workers, sizeof(workers), "%u", job->args.workers);
+    }
     fprintf(out, "%-20s %3s %-8s %-6s", row->name, workers,
             job->args.workers > 0 ? bench_policy_name(job->args.policy) : "-", row->unit);
     print_figure(out, stats.median);
@@ -223,15 +240,17 @@ static void print_row(FILE *out, const bench_job *job, unsigned part, double sca
     print_rate(out, row->unit, stats.median);
     fprintf(out, " %9.2g %9.2g", (double)stats.middle.context_switches / ops,
             (double)stats.middle.futex_calls / ops);
-    if (stats_too)
+    if (stats_too) {
         print_stats(out, job, &stats.middle, ops);
+    }
     print_optional(out, has_baseline, baseline);
     print_optional(out, has_target, target);
     /* a target of nothing at all has no ratio: it is met or missed */
-    if (has_target && target > 0)
+    if (has_target && target > 0) {
         fprintf(out, " %6.2f", stats.median / target);
-    else
+    } else {
         fprintf(out, " %6s", "-");
+    }
     bool least = row->must == BENCH_RATE_FIFO || row->must == BENCH_FIXED_LEAST;
     bool missed = least ? stats.median < target : stats.median > target;
     fprintf(out, "%s\n", has_target && missed ? " miss" : "");
@@ -249,20 +268,23 @@ void bench_print_table(FILE *out, const bench_jobs *jobs, bool stats, int argc,
             BENCH_REFERENCE_RMW, scale);
     fprintf(out, "%-20s %3s %-8s %-6s %8s %8s %8s %9s %9s %9s", "row", "w", "policy", "unit",
             "median", "min", "max", "op/s", "ctxsw/op", "futex/op");
-    if (stats)
+    if (stats) {
         fprintf(out, " %9s %9s %9s %9s", "switch/op", "steal/op", "wake/op", "park/op");
+    }
     fprintf(out, " %8s %8s %6s\n", "baseline", "must", "ratio");
     for (size_t i = 0; i < jobs->count; i++) {
         const bench_job *job = &jobs->list[i];
         for (unsigned part = 0; part < job->bench->count; part++) {
-            if (!job->wanted[part])
+            if (!job->wanted[part]) {
                 continue;
-            if (job->outcome == BENCH_DONE)
+            }
+            if (job->outcome == BENCH_DONE) {
                 print_row(out, job, part, scale, stats);
-            else
+            } else {
                 fprintf(out, "%-20s %3u %-8s %s: %s\n", job->bench->rows[part].name,
                         job->args.workers, bench_policy_name(job->args.policy),
                         job->outcome == BENCH_FAILED ? "FAILED" : "skipped", job->note);
+            }
         }
     }
 }
@@ -272,8 +294,9 @@ void bench_print_table(FILE *out, const bench_jobs *jobs, bool stats, int argc,
 static void json_string(FILE *out, const char *text) {
     putc('"', out);
     for (const char *c = text; *c != '\0'; c++) {
-        if (*c == '"' || *c == '\\')
+        if (*c == '"' || *c == '\\') {
             putc('\\', out);
+        }
         putc((unsigned char)*c < ' ' ? ' ' : *c, out);
     }
     putc('"', out);
@@ -289,8 +312,9 @@ static void json_machine(FILE *out, int argc, char *const argv[]) {
     char *command = NULL;
     size_t length = 0;
     FILE *memory = open_memstream(&command, &length);
-    if (memory == NULL)
+    if (!memory) {
         abort();
+    }
     bench_command(memory, argc, argv);
     fclose(memory);
     fprintf(out, "{\"machine\": {");
@@ -313,12 +337,14 @@ static void json_machine(FILE *out, int argc, char *const argv[]) {
 
 /* Pairs of microseconds and how many, of all runs. */
 static void json_histogram(FILE *out, const bench_histogram *h) {
-    if (h == NULL)
+    if (!h) {
         return;
+    }
     const char *separator = ", \"histogram\": [";
     for (unsigned i = 0; i < BENCH_CLASSES; i++) {
-        if (h->counts[i] == 0)
+        if (h->counts[i] == 0) {
             continue;
+        }
         fprintf(out, "%s[%.6g, %" PRIu32 "]", separator, bench_class_us(i), h->counts[i]);
         separator = ", ";
     }
@@ -346,10 +372,12 @@ static void json_row(FILE *out, const bench_job *job, unsigned part, double scal
             stats.middle.parks);
     json_histogram(out, job->histograms[part]);
     double value;
-    if (baseline_of(job, part, &value))
+    if (baseline_of(job, part, &value)) {
         fprintf(out, ", \"baseline\": %.6g", value);
-    if (target_of(job, part, scale, &value))
+    }
+    if (target_of(job, part, scale, &value)) {
         fprintf(out, ", \"must\": %.6g", value);
+    }
     fprintf(out, "}");
 }
 
@@ -360,8 +388,9 @@ static void json_rows(FILE *out, const bench_jobs *jobs, bool done) {
     for (size_t i = 0; i < jobs->count; i++) {
         const bench_job *job = &jobs->list[i];
         for (unsigned part = 0; part < job->bench->count; part++) {
-            if (!job->wanted[part] || (job->outcome == BENCH_DONE) != done)
+            if (!job->wanted[part] || (job->outcome == BENCH_DONE) != done) {
                 continue;
+            }
             fputs(separator, out);
             separator = ",\n";
             if (done) {
@@ -381,8 +410,9 @@ static void json_rows(FILE *out, const bench_jobs *jobs, bool done) {
 
 int bench_write_json(const char *path, const bench_jobs *jobs, int argc, char *const argv[]) {
     FILE *out = fopen(path, "w");
-    if (out == NULL)
+    if (!out) {
         return -1;
+    }
     json_machine(out, argc, argv);
     fprintf(out, " \"rows\": [");
     json_rows(out, jobs, true);

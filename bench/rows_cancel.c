@@ -56,11 +56,13 @@ static void nap(bench_histogram *late) {
 /* Sleeps again and again, and has nothing to do with the scope. */
 static int sleeps_on(void *arg) {
     (void)arg;
-    for (int i = 0; i < IDLE_SLEEPS; i++)
+    for (int i = 0; i < IDLE_SLEEPS; i++) {
         nap(&h.idle);
+    }
     thrum_sem_post(&h.rested);
-    while (!atomic_load(&h.done))
+    while (!atomic_load(&h.done)) {
         nap(atomic_load(&h.begun) ? &h.late : &h.between);
+    }
     thrum_sem_post(&h.rested);
     return 0;
 }
@@ -73,10 +75,12 @@ static int cancels_all(void *arg) {
     bench_ok(thrum_go(sleeps_on, NULL));
     bench_ok(thrum_sem_wait(&h.rested)); /* the sleeper goes on */
     bench_ok(thrum_scope_open(&scope, THRUM_FOREVER));
-    for (unsigned i = 0; i < h.children; i++)
+    for (unsigned i = 0; i < h.children; i++) {
         bench_ok(thrum_scope_go(&scope, waits_for_its_turn, NULL));
-    while (atomic_load(&h.reached) < h.children)
+    }
+    while (atomic_load(&h.reached) < h.children) {
         thrum_yield();
+    }
     bench_ok(thrum_sleep(5000000)); /* until the last of them is queued, and the sleeper on time */
     atomic_store(&h.begun, true);
     bench_span_begin(&h.span, sched);

@@ -35,8 +35,9 @@ static int send_side(void *arg) {
     stream *s = me->stream;
     thrum_chan *chan = s->chans[s->select ? me->index : 0];
     uint64_t elems = s->elems;
-    for (uint64_t i = 1; i <= elems; i++)
+    for (uint64_t i = 1; i <= elems; i++) {
         bench_ok(thrum_chan_send(chan, &i));
+    }
     thrum_waitgroup_done(&s->sending);
     return 0;
 }
@@ -64,8 +65,9 @@ static int select_side(void *arg) {
     uint64_t sum = 0;
     uint64_t elem;
     thrum_case cases[SIDES_MAX];
-    for (unsigned i = 0; i < s->senders; i++)
+    for (unsigned i = 0; i < s->senders; i++) {
         cases[i] = THRUM_RECV_CASE(s->chans[i], &elem);
+    }
     while (n < s->elems * s->senders) {
         int i = thrum_select(cases, s->senders, THRUM_FOREVER);
         bench_check(i >= 0 && cases[i].status == 0, "select failed");
@@ -82,8 +84,9 @@ static int time_stream(void *arg) {
     stream *s = arg;
     side sides[2 * SIDES_MAX];
     unsigned chans = s->select ? s->senders : 1;
-    for (unsigned i = 0; i < chans; i++)
+    for (unsigned i = 0; i < chans; i++) {
         bench_ok(thrum_chan_create(&s->chans[i], sizeof(uint64_t), BUFFER));
+    }
     thrum_waitgroup_init(&s->sending, s->senders);
     thrum_waitgroup_init(&s->receiving, s->receivers);
     bench_span span;
@@ -97,8 +100,9 @@ static int time_stream(void *arg) {
         bench_ok(thrum_go(send_side, &sides[SIDES_MAX + i]));
     }
     bench_ok(thrum_waitgroup_wait(&s->sending));
-    if (!s->select)
+    if (!s->select) {
         bench_ok(thrum_chan_close(s->chans[0]));
+    }
     bench_ok(thrum_waitgroup_wait(&s->receiving));
     bench_span_end(&span);
     uint64_t n = 0;
@@ -110,8 +114,9 @@ static int time_stream(void *arg) {
     bench_check(n == s->senders * s->elems, "%llu elements arrived", (unsigned long long)n);
     bench_check(sum == s->senders * (s->elems * (s->elems + 1) / 2), "the sum is wrong");
     *s->out = bench_span_per_op(&span, n);
-    for (unsigned i = 0; i < chans; i++)
+    for (unsigned i = 0; i < chans; i++) {
         bench_ok(thrum_chan_destroy(s->chans[i]));
+    }
     return 0;
 }
 
@@ -169,8 +174,9 @@ static int time_pingpong(void *arg) {
     uint64_t ball = 0;
     bench_span span = {0};
     for (uint64_t i = 0; i < t->rounds + t->rounds / 10; i++) {
-        if (i == t->rounds / 10)
+        if (i == t->rounds / 10) {
             bench_span_begin(&span, thrum_sched_current());
+        }
         bench_ok(thrum_chan_send(t->there, &ball));
         bench_ok(thrum_chan_recv(t->back, &ball));
         ball++;

@@ -43,8 +43,9 @@ typedef struct fifo_work {
 } fifo_work;
 
 static inline void again(fifo_task *t) {
-    if (++t->runs < t->runs_end)
+    if (++t->runs < t->runs_end) {
         bench_ok(thrum_task_post(t->sched, &t->task));
+    }
 }
 
 static void nano(thrum_task *self, void *arg) {
@@ -53,8 +54,9 @@ static void nano(thrum_task *self, void *arg) {
 }
 
 static inline void draw(fifo_task *t, th_random *random, unsigned steps) {
-    for (unsigned i = 0; i < steps; i++)
+    for (unsigned i = 0; i < steps; i++) {
         th_store_seq(&t->xvalue, th_random_next(random)); /* seq: it is what is measured */
+    }
 }
 
 static void micro(thrum_task *self, void *arg) {
@@ -85,8 +87,9 @@ static void heavy(thrum_task *self, void *arg) {
             thrum_task_signal(any_of(t->work, &random));
         }
     }
-    if (run >= t->runs_end)
+    if (run >= t->runs_end) {
         return;
+    }
     thrum_time wait = run % 10 == 0 ? 0 : run % 3 == 0 ? 2 * ms : run % 2 == 0 ? ms : 0;
     bench_ok(wait > 0 ? thrum_task_post_after(t->sched, self, wait)
                       : thrum_task_post(t->sched, self));
@@ -96,16 +99,18 @@ static fifo_work make_tasks(const bench_args *args, thrum_task_fn body, unsigned
     fifo_work work = {.count = bench_scale(args, n, 1000), .runs = runs};
     work.tasks = calloc(work.count, sizeof(work.tasks[0]));
     bench_check(work.tasks != NULL, "no memory");
-    for (unsigned i = 0; i < work.count; i++)
+    for (unsigned i = 0; i < work.count; i++) {
         thrum_task_init(&work.tasks[i].task, body, &work.tasks[i]);
+    }
     return work;
 }
 
 static void end_tasks(fifo_work *work) {
-    for (unsigned i = 0; i < work->count; i++)
+    for (unsigned i = 0; i < work->count; i++) {
         bench_check(work->tasks[i].runs == work->rounds * work->runs,
                     "task %u ran %u times, not %u", i, work->tasks[i].runs,
                     work->rounds * work->runs);
+    }
     free(work->tasks);
 }
 
@@ -200,8 +205,9 @@ static void base_calls(const bench_args *args, bench_sample *out, thrum_task_fn 
     for (unsigned round = 0; round < 2; round++) {
         work.rounds++;
         bench_span_begin(&span, NULL);
-        for (unsigned i = 0; i < work.count; i++)
+        for (unsigned i = 0; i < work.count; i++) {
             body(&work.tasks[i].task, &work.tasks[i]);
+        }
         bench_span_end(&span);
     }
     end_tasks(&work);
@@ -238,8 +244,9 @@ static th_work *take_locked(ready_bench *r) {
 /* Takes the oldest that is ready, or publishes the next block; false when there is none. */
 static bool take_ready(ready_bench *r, th_work **work) {
     *work = th_mcsp_take(&r->queue);
-    if (*work)
+    if (*work) {
         return true;
+    }
     if (!th_combiner_take(&r->combiner)) {
         sched_yield();
         return true;
@@ -256,11 +263,13 @@ static void *consume(void *arg) {
     while (!th_load_acquire(&r->xstart)) {
     }
     if (r->locked) {
-        while (take_locked(r))
+        while (take_locked(r)) {
             taken++;
+        }
     } else {
-        while (take_ready(r, &work))
+        while (take_ready(r, &work)) {
             taken += work != NULL;
+        }
     }
     th_add_relaxed(&r->xtaken, taken);
     return NULL;
@@ -273,17 +282,20 @@ static void consume_all(const bench_args *args, bench_sample *out, bool locked) 
     ready_bench r = {.mutex = PTHREAD_MUTEX_INITIALIZER, .locked = locked};
     bench_check(works != NULL, "no memory");
     th_mcsp_init(&r.queue, slots, 1024);
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < count; i++) {
         th_chain_append(&r.rest, &works[i]);
+    }
     bench_span span;
     pthread_t threads[64];
     bench_check(args->workers <= 64, "at most 64 consumers");
-    for (unsigned i = 0; i < args->workers; i++)
+    for (unsigned i = 0; i < args->workers; i++) {
         bench_ok(pthread_create(&threads[i], NULL, consume, &r));
+    }
     bench_span_begin(&span, NULL);
     th_store_release(&r.xstart, 1u);
-    for (unsigned i = 0; i < args->workers; i++)
+    for (unsigned i = 0; i < args->workers; i++) {
         bench_ok(pthread_join(threads[i], NULL));
+    }
     bench_span_end(&span);
     bench_check(r.xtaken == count, "%llu taken, not %u", (unsigned long long)r.xtaken, count);
     free(works);

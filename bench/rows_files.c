@@ -26,15 +26,17 @@ static int make_file(uint64_t size) {
     static char piece[PIECE];
     const char *dir = getenv("TMPDIR");
     char path[512];
-    snprintf(path, sizeof(path), "%s/thrum-bench-XXXXXX", dir != NULL ? dir : "/var/tmp");
+    snprintf(path, sizeof(path), "%s/thrum-bench-XXXXXX", dir ? dir : "/var/tmp");
     int fd = mkstemp(path);
-    if (fd < 0)
+    if (fd < 0) {
         bench_skip("no file can be made at %s", path);
+    }
     unlink(path);
     memset(piece, 'x', sizeof(piece));
     for (uint64_t at = 0; at < size; at += PIECE) {
-        if (pwrite(fd, piece, PIECE, (off_t)at) != PIECE)
+        if (pwrite(fd, piece, PIECE, (off_t)at) != PIECE) {
             bench_skip("the disk has no room for %llu MB", (unsigned long long)(size >> 20));
+        }
     }
     return fd;
 }
@@ -140,13 +142,16 @@ static int reads_all_direct(void *arg) {
     char path[64];
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     const unsigned flags = THRUM_FILE_READ | THRUM_FILE_DIRECT;
-    if (thrum_file_open(&d.io, path, flags, 0, THRUM_FOREVER) != 0)
+    if (thrum_file_open(&d.io, path, flags, 0, THRUM_FOREVER) != 0) {
         bench_skip("no direct reads of this file system");
+    }
     bench_span_begin(&d.span, thrum_sched_current());
-    for (int i = 0; i < IN_FLIGHT; i++)
+    for (int i = 0; i < IN_FLIGHT; i++) {
         bench_ok(thrum_go(reads_direct, NULL));
-    for (int i = 0; i < IN_FLIGHT; i++)
+    }
+    for (int i = 0; i < IN_FLIGHT; i++) {
         bench_ok(thrum_sem_wait(&d.done));
+    }
     bench_span_end(&d.span);
     bench_ok(thrum_io_close(d.io));
     return 0;
@@ -193,8 +198,9 @@ static void read_by_ring(th_os_ring *ring, int fd, unsigned reads) {
     char *memory = pages(IN_FLIGHT);
     th_os_ring_end ends[IN_FLIGHT];
     unsigned begun = 0, done = 0, fresh = 0;
-    for (; begun < IN_FLIGHT; begun++, fresh++)
+    for (; begun < IN_FLIGHT; begun++, fresh++) {
         ask(ring, fd, memory + begun * PAGE, begun, begun);
+    }
     while (done < reads) {
         bench_check(syscall(SYS_io_uring_enter, ring->fd, fresh, 1, WAITS, NULL, 0) >= 0, "a call");
         const unsigned n = th_os_ring_take(ring, ends, IN_FLIGHT);
@@ -220,8 +226,9 @@ static void run_ring(const bench_args *args, bench_sample *out) {
     (void)fsync(fd);
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     int file = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
-    if (file < 0 || th_os_ring_open(&ring, IN_FLIGHT) != 0)
+    if (file < 0 || th_os_ring_open(&ring, IN_FLIGHT) != 0) {
         bench_skip("no direct reads, or no io_uring, here");
+    }
     bench_span_begin(&span, NULL);
     read_by_ring(&ring, file, reads);
     bench_span_end(&span);
@@ -282,17 +289,20 @@ static bench_histogram nappers[NAPPERS];
 static void begin_naps(void) {
     memset(nappers, 0, sizeof(nappers));
     atomic_store(&b.stop, false);
-    for (int i = 0; i < NAPPERS; i++)
+    for (int i = 0; i < NAPPERS; i++) {
         bench_ok(thrum_go(naps, &nappers[i]));
+    }
 }
 
 static void end_naps(bench_histogram *all) {
     atomic_store(&b.stop, true);
-    for (int i = 0; i < NAPPERS; i++)
-        bench_ok(thrum_sem_wait(&b.done));
     for (int i = 0; i < NAPPERS; i++) {
-        for (unsigned k = 0; k < BENCH_CLASSES; k++)
+        bench_ok(thrum_sem_wait(&b.done));
+    }
+    for (int i = 0; i < NAPPERS; i++) {
+        for (unsigned k = 0; k < BENCH_CLASSES; k++) {
             all->counts[k] += nappers[i].counts[k];
+        }
     }
 }
 
@@ -305,10 +315,12 @@ static int reads_beside(void *arg) {
     bench_ok(thrum_sleep_until(thrum_after(ALONE_NS)));
     end_naps(&b.alone);
     begin_naps();
-    for (int i = 0; i < READERS; i++)
+    for (int i = 0; i < READERS; i++) {
         bench_ok(thrum_go(reads_on, NULL));
-    for (int i = 0; i < READERS; i++)
+    }
+    for (int i = 0; i < READERS; i++) {
         bench_ok(thrum_sem_wait(&b.done));
+    }
     end_naps(&b.late);
     bench_ok(thrum_io_close(b.io));
     return 0;

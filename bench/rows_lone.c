@@ -121,7 +121,7 @@ static void run_lone(const bench_args *args, bench_sample *out, lone_fn start, l
         .rounds = bench_scale(args, 300, 50), .start = start, .settle = settle, .bare_cpu = -1};
     l.ours_us = calloc(l.rounds, sizeof(double));
     l.bare_us = calloc(l.rounds, sizeof(double));
-    bench_check(l.ours_us != NULL && l.bare_us != NULL, "no memory");
+    bench_check(l.ours_us && l.bare_us, "no memory");
     thrum_sched *sched = start_tied(args);
     pthread_t thread;
     bench_ok(pthread_create(&thread, NULL, sleep_for_wakes, &l));

@@ -16,16 +16,18 @@ static size_t loop_count;
 
 static void light(size_t begin, size_t end, void *ctx) {
     float *numbers = ctx;
-    for (size_t i = begin; i < end; i++)
+    for (size_t i = begin; i < end; i++) {
         numbers[i] = numbers[i] * 0.5f + 1.0f;
+    }
 }
 
 static void light_prepare(const bench_args *args) {
     loop_count = bench_scale(args, ELEMENTS, 1000);
     loop_numbers = malloc(loop_count * sizeof(*loop_numbers));
     bench_check(loop_numbers != NULL, "no memory");
-    for (size_t i = 0; i < loop_count; i++)
+    for (size_t i = 0; i < loop_count; i++) {
         loop_numbers[i] = 4.0f; /* then 3, then 2.5: exact */
+    }
 }
 
 static void light_parallel(void) {
@@ -37,8 +39,9 @@ static void light_serially(void) {
 }
 
 static void light_check(void) {
-    for (size_t i = 0; i < loop_count; i++)
+    for (size_t i = 0; i < loop_count; i++) {
         bench_check(loop_numbers[i] == 2.5f, "element %zu was not done twice", i);
+    }
     free(loop_numbers);
 }
 
@@ -52,8 +55,9 @@ static void skewed(size_t begin, size_t end, void *ctx) {
     for (size_t i = begin; i < end; i++) {
         uint32_t x = (uint32_t)i | 1;
         unsigned rounds = i < loop_count / 100 ? 400 : 4;
-        for (unsigned j = 0; j < rounds; j++)
+        for (unsigned j = 0; j < rounds; j++) {
             x = x * 1664525u + 1013904223u;
+        }
         out[i] = x;
     }
 }
@@ -110,8 +114,9 @@ static void chain_prepare(const bench_args *args) {
     bench_ok(thrum_dag_create(&chain));
     for (int i = 0; i < chain_nodes; i++) {
         bench_check(thrum_dag_node(chain, chain_node, (void *)(intptr_t)i) == i, "no node");
-        if (i > 0)
+        if (i > 0) {
             bench_ok(thrum_dag_edge(chain, i - 1, i));
+        }
     }
 }
 

@@ -44,8 +44,9 @@ static uint32_t some_work(uint32_t x) {
 }
 
 static uint32_t long_work(uint32_t x) {
-    for (unsigned i = 0; i < LONG_WORK; i++)
+    for (unsigned i = 0; i < LONG_WORK; i++) {
         x = some_work(x);
+    }
     return x;
 }
 
@@ -91,15 +92,17 @@ static int block(void *arg) {
 /* ---- rounds, by the bound thread ---- */
 
 static void empty_round(void) {
-    for (unsigned i = 0; i < set.count; i++)
+    for (unsigned i = 0; i < set.count; i++) {
         bench_ok(thrum_go(do_nothing, &set.slots[i]));
+    }
     bench_ok(thrum_sched_wait_idle(set.sched, THRUM_FOREVER));
 }
 
 static void group_round(thrum_fn fn) {
     thrum_waitgroup_add(&left.group, (int)set.count);
-    for (unsigned i = 0; i < set.count; i++)
+    for (unsigned i = 0; i < set.count; i++) {
         bench_ok(thrum_go(fn, &set.slots[i]));
+    }
     bench_ok(thrum_waitgroup_wait(&left.group));
 }
 
@@ -119,8 +122,9 @@ static void fork_round(void) {
     for (unsigned i = 0; i < set.count; i++) {
         thrum_waitgroup_add(&left.group, 1);
         bench_ok(thrum_go(do_long_work, &set.slots[i]));
-        if ((i + 1) % set.batch == 0)
+        if ((i + 1) % set.batch == 0) {
             bench_ok(thrum_waitgroup_wait(&left.group));
+        }
     }
     bench_ok(thrum_waitgroup_wait(&left.group));
 }
@@ -155,8 +159,9 @@ static void run_rounds(const bench_args *args, bench_sample *out, unsigned count
     round();
     bench_span span;
     bench_span_begin(&span, set.sched);
-    for (unsigned i = 0; i < rounds; i++)
+    for (unsigned i = 0; i < rounds; i++) {
         round();
+    }
     bench_span_end(&span);
     bench_ok(thrum_sched_unbind());
     bench_stop(set.sched);
@@ -195,9 +200,11 @@ static void base_loop(const bench_args *args, bench_sample *out, unsigned count,
     called = work;
     bench_span span;
     bench_span_begin(&span, NULL);
-    for (unsigned round = 0; round < rounds; round++)
-        for (unsigned i = 0; i < count; i++)
+    for (unsigned round = 0; round < rounds; round++) {
+        for (unsigned i = 0; i < count; i++) {
             leave(&set.slots[i], called(i + 1));
+        }
+    }
     bench_span_end(&span);
     check_slots(rounds, work);
     *out = bench_span_per_op(&span, (uint64_t)rounds * count);

@@ -31,22 +31,26 @@ static double proc_bytes(const char *path, const char *name) {
     char line[256];
     size_t length = strlen(name);
     double kb = 0;
-    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
-        if (strncmp(line, name, length) == 0 && line[length] == ':')
+    while (file && fgets(line, sizeof(line), file)) {
+        if (strncmp(line, name, length) == 0 && line[length] == ':') {
             kb = strtod(line + length + 1, NULL);
+        }
     }
-    if (file != NULL)
+    if (file) {
         fclose(file);
+    }
     return kb * 1024;
 }
 
 static double mappings(void) {
     FILE *file = fopen("/proc/self/maps", "r");
     double lines = 0;
-    for (int c = file != NULL ? getc(file) : EOF; c != EOF; c = getc(file))
+    for (int c = file ? getc(file) : EOF; c != EOF; c = getc(file)) {
         lines += c == '\n';
-    if (file != NULL)
+    }
+    if (file) {
         fclose(file);
+    }
     return lines;
 }
 
@@ -78,14 +82,16 @@ static int block_fiber(void *arg) {
 
 static int block_all(void *arg) {
     unsigned char *woken = arg;
-    for (unsigned i = 0; i < blocked.fibers; i++)
+    for (unsigned i = 0; i < blocked.fibers; i++) {
         bench_ok(thrum_go(block_fiber, &woken[i]));
+    }
     return 0;
 }
 
 static void run_blocked(const bench_args *args, bench_sample *out, unsigned fibers) {
-    if (proc_bytes("/proc/meminfo", "MemAvailable") < (double)fibers * NEEDED_PER_FIBER)
+    if (proc_bytes("/proc/meminfo", "MemAvailable") < (double)fibers * NEEDED_PER_FIBER) {
         bench_skip("not enough memory for %u fibers", fibers);
+    }
     unsigned char *woken = malloc(fibers);
     bench_check(woken != NULL, "no memory");
     memset(woken, 0, fibers);
@@ -107,8 +113,9 @@ static void run_blocked(const bench_args *args, bench_sample *out, unsigned fibe
     thrum_event_signal(&blocked.gate);
     bench_ok(thrum_waitgroup_wait(&blocked.running));
     bench_stop(sched);
-    for (unsigned i = 0; i < fibers; i++)
+    for (unsigned i = 0; i < fibers; i++) {
         bench_check(woken[i] == 1, "fiber %u was woken %u times", i, (unsigned)woken[i]);
+    }
     free(woken);
     out[0] = bench_span_value(&span, fibers, (after - before) / fibers);
     out[1] = bench_span_per_op(&span, fibers);
@@ -146,8 +153,9 @@ static void run_waiting(const bench_args *args, bench_sample *out) {
     }
     bench_span_end(&span);
     double after = bytes_in_use();
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         thrum_task_wakeup(&tasks[i]);
+    }
     bench_stop(sched);
     free(tasks);
     out[0] = bench_span_value(&span, n, (after - before) / n);
@@ -179,15 +187,17 @@ static void base_threads(const bench_args *args, bench_sample *out) {
     bench_ok(pthread_mutex_lock(&gate));
     double before = bytes_in_use();
     int64_t begin = bench_now();
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         bench_ok(pthread_create(&threads[i], &attr, block_thread, &ready));
+    }
     pthread_barrier_wait(&ready);
     double ns = (double)(bench_now() - begin);
     bench_sleep_us(20000);
     double after = bytes_in_use();
     bench_ok(pthread_mutex_unlock(&gate));
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         bench_ok(pthread_join(threads[i], NULL));
+    }
     free(threads);
     out[0] = (bench_sample){.value = (after - before) / n + KERNEL_STACK_BYTES, .ops = n};
     out[1] = (bench_sample){.value = ns / n, .ops = n};

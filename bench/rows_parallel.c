@@ -100,10 +100,12 @@ static OPAQUE int skynet(void *arg) {
     }
     sky children[10];
     thrum_fork forks[9];
-    for (unsigned i = 0; i < 10; i++)
+    for (unsigned i = 0; i < 10; i++) {
         children[i] = (sky){s->number + i * (s->leaves / 10), s->leaves / 10, 0};
-    for (unsigned i = 0; i < 9; i++)
+    }
+    for (unsigned i = 0; i < 9; i++) {
         thrum_fork_start(&forks[i], skynet, &children[i]);
+    }
     skynet(&children[9]);
     s->sum = children[9].sum;
     for (unsigned i = 9; i-- > 0;) {
@@ -177,8 +179,9 @@ static unsigned board_free(const board *b) {
 
 static OPAQUE int nqueens(void *arg) {
     const board *b = arg;
-    if (b->row == queens)
+    if (b->row == queens) {
         return 1;
+    }
     board next[QUEENS];
     thrum_fork forks[QUEENS];
     int n = 0;
@@ -188,15 +191,17 @@ static OPAQUE int nqueens(void *arg) {
         n++;
     }
     int sum = 0;
-    while (n > 0)
+    while (n > 0) {
         sum += thrum_fork_join(&forks[--n]);
+    }
     return sum;
 }
 
 static OPAQUE int nqueens_serial(void *arg) {
     const board *b = arg;
-    if (b->row == queens)
+    if (b->row == queens) {
         return 1;
+    }
     int sum = 0;
     for (unsigned places = board_free(b); places != 0; places &= places - 1) {
         board next = board_next(b, places & -places);
@@ -278,8 +283,9 @@ static int merge(void *arg) {
         merge_serially(&m);
         return 0;
     }
-    if (m.a_count < m.b_count)
+    if (m.a_count < m.b_count) {
         m = (merge_job){m.b, m.b_count, m.a, m.a_count, m.out};
+    }
     size_t a_cut = m.a_count / 2;
     size_t b_cut = below(m.b, m.b_count, m.a[a_cut]);
     merge_job lower = {m.a, a_cut, m.b, b_cut, m.out};
@@ -303,12 +309,14 @@ static void sort_few(const sort_job *s) {
     for (size_t i = 1; i < s->count; i++) {
         uint32_t moving = numbers[i];
         size_t at = i;
-        for (; at > 0 && moving < numbers[at - 1]; at--)
+        for (; at > 0 && moving < numbers[at - 1]; at--) {
             numbers[at] = numbers[at - 1];
+        }
         numbers[at] = moving;
     }
-    if (s->into_spare)
+    if (s->into_spare) {
         memcpy(s->spare, numbers, s->count * sizeof(*numbers));
+    }
 }
 
 static merge_job merge_of(const sort_job *s) {
@@ -358,7 +366,7 @@ static void sort_prepare(const bench_args *args) {
     sort_count = bench_scale(args, SORT, 1000);
     sort_numbers = malloc(sort_count * sizeof(*sort_numbers));
     sort_spare = malloc(sort_count * sizeof(*sort_spare));
-    bench_check(sort_numbers != NULL && sort_spare != NULL, "no memory");
+    bench_check(sort_numbers && sort_spare, "no memory");
     uint64_t state = 88172645463325252u;
     sort_sum = 0;
     for (size_t i = 0; i < sort_count; i++) {

@@ -23,8 +23,9 @@ static bench_sample *measured_out;
 
 static inline void take(const thrum_sched *sched, void (*run)(void)) {
     work *w = measured;
-    for (unsigned i = 0; i < w->warm; i++)
+    for (unsigned i = 0; i < w->warm; i++) {
         run();
+    }
     bench_span span;
     bench_span_begin(&span, sched);
     run();

@@ -54,18 +54,20 @@ static spawn_work make_work(bench_sample *out, unsigned tasks, unsigned rounds, 
     spawn_work work = {.out = out, .tasks_count = tasks, .rounds = rounds};
     work.slots = calloc(tasks, sizeof(work.slots[0]));
     work.tasks = posted ? calloc(tasks, sizeof(work.tasks[0])) : NULL;
-    bench_check(work.slots != NULL && (!posted || work.tasks != NULL), "no memory");
+    bench_check(work.slots && (!posted || work.tasks), "no memory");
     memset(work.slots, 0, tasks * sizeof(work.slots[0])); /* touched, before the clock runs */
-    for (unsigned i = 0; posted && i < tasks; i++)
+    for (unsigned i = 0; posted && i < tasks; i++) {
         thrum_task_init(&work.tasks[i], count_post, &work.slots[i]);
+    }
     return work;
 }
 
 /* Checks that each task has run so many times. */
 static void end_work(spawn_work *work, unsigned runs) {
-    for (unsigned i = 0; i < work->tasks_count; i++)
+    for (unsigned i = 0; i < work->tasks_count; i++) {
         bench_check(work->slots[i] == runs, "task %u ran %u times, not %u", i, work->slots[i],
                     runs);
+    }
     free(work->slots);
     free(work->tasks);
 }
@@ -73,12 +75,14 @@ static void end_work(spawn_work *work, unsigned runs) {
 /* Runs and times rounds, after a tenth of them to warm up; returns the rounds in all. */
 static unsigned time_rounds(spawn_work *work, void (*round)(spawn_work *)) {
     unsigned warm = work->rounds / 10 + 1;
-    for (unsigned i = 0; i < warm; i++)
+    for (unsigned i = 0; i < warm; i++) {
         round(work);
+    }
     bench_span span;
     bench_span_begin(&span, work->sched);
-    for (unsigned i = 0; i < work->rounds; i++)
+    for (unsigned i = 0; i < work->rounds; i++) {
         round(work);
+    }
     bench_span_end(&span);
     *work->out = bench_span_per_op(&span, (uint64_t)work->rounds * work->tasks_count);
     return warm + work->rounds;
@@ -88,15 +92,17 @@ static unsigned time_rounds(spawn_work *work, void (*round)(spawn_work *)) {
 
 static void spawn_round(spawn_work *work) {
     thrum_waitgroup_add(&done.group, (int)work->tasks_count);
-    for (unsigned i = 0; i < work->tasks_count; i++)
+    for (unsigned i = 0; i < work->tasks_count; i++) {
         bench_ok(thrum_go(count_run, &work->slots[i]));
+    }
     bench_ok(thrum_waitgroup_wait(&done.group));
 }
 
 static void join_round(spawn_work *work) {
     thrum_handle *handles[ROUND];
-    for (unsigned i = 0; i < ROUND; i++)
+    for (unsigned i = 0; i < ROUND; i++) {
         bench_ok(thrum_spawn(&handles[i], return_one, &work->slots[i]));
+    }
     for (unsigned i = 0; i < ROUND; i++) {
         int result = 0;
         bench_ok(thrum_join(handles[i], &result));
@@ -106,8 +112,9 @@ static void join_round(spawn_work *work) {
 
 static void post_round(spawn_work *work) {
     thrum_waitgroup_add(&done.group, (int)work->tasks_count);
-    for (unsigned i = 0; i < work->tasks_count; i++)
+    for (unsigned i = 0; i < work->tasks_count; i++) {
         bench_ok(thrum_task_post(work->sched, &work->tasks[i]));
+    }
     bench_ok(thrum_waitgroup_wait(&done.group));
 }
 
@@ -156,8 +163,9 @@ static int burst_inside(void *arg) {
         bench_span_begin(&span, work->sched);
         spawn_round(work);
         bench_span_end(&span);
-        if (i != 1) /* the first is cold, the third warm; in the second memory still grows */
+        if (i != 1) { /* the first is cold, the third warm; in the second memory still grows */
             work->out[i == 0] = bench_span_per_op(&span, work->tasks_count);
+        }
     }
     end_work(work, 3);
     return 0;
@@ -174,8 +182,9 @@ static void go_external(spawn_work *work) {
     thrum_attr attr = THRUM_ATTR_INIT;
     attr.sched = work->sched;
     thrum_waitgroup_add(&done.group, (int)work->tasks_count);
-    for (unsigned i = 0; i < work->tasks_count; i++)
+    for (unsigned i = 0; i < work->tasks_count; i++) {
         bench_ok(thrum_go_with(&attr, count_run, &work->slots[i]));
+    }
     bench_ok(thrum_waitgroup_wait(&done.group));
 }
 
@@ -263,8 +272,9 @@ static void base_calls(const bench_args *args, bench_sample *out) {
     bench_span span;
     bench_span_begin(&span, NULL);
     for (unsigned i = 0; i < rounds; i++) {
-        for (unsigned j = 0; j < ROUND; j++)
+        for (unsigned j = 0; j < ROUND; j++) {
             results += (unsigned)plain_call(&work.slots[j]);
+        }
     }
     bench_span_end(&span);
     bench_check(results == rounds * ROUND, "calls were left out");
@@ -289,8 +299,9 @@ static void base_threads(const bench_args *args, bench_sample *out) {
     uint32_t ran = 0;
     bench_span span;
     bench_span_begin(&span, NULL);
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         bench_threads(1, thread_body, &ran);
+    }
     bench_span_end(&span);
     bench_check(ran == n, "threads were left out");
     out[0] = bench_span_per_op(&span, n);

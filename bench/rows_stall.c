@@ -69,8 +69,9 @@ static int compute_on(void *arg) {
     (void)arg;
     atomic_fetch_add(&s.begun, 1);
     int64_t end = bench_now() + s.hold_ns;
-    while (bench_now() < end)
+    while (bench_now() < end) {
         continue;
+    }
     atomic_fetch_add(&s.ended, 1);
     return 0;
 }
@@ -93,8 +94,9 @@ static void open_pipe(void) {
 }
 
 static void write_pipe(void) {
-    for (unsigned i = 0; i < s.holders; i++)
+    for (unsigned i = 0; i < s.holders; i++) {
         bench_check(write(s.pipe[1], "", 1) == 1, "nothing was written");
+    }
 }
 
 static int wait_for_mutex(void *arg) {
@@ -132,8 +134,9 @@ static void probe_run(thrum_task *self, void *arg) {
 
 static void sleep_until(int64_t ns) {
     struct timespec at = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR) {
         continue;
+    }
 }
 
 static probe *new_probes(unsigned n, int64_t first_ns) {
@@ -149,8 +152,9 @@ static probe *new_probes(unsigned n, int64_t first_ns) {
 /* Sets the deadlines of a worker's share, in the timers of that worker. */
 static int set_deadlines(void *arg) {
     unsigned mine = (unsigned)((uintptr_t)arg);
-    for (unsigned i = mine; i < s.max; i += s.setters)
+    for (unsigned i = mine; i < s.max; i += s.setters) {
         bench_ok(thrum_task_post_until(thrum_sched_current(), &s.timed[i].task, s.timed[i].due_ns));
+    }
     return 0;
 }
 
@@ -169,10 +173,12 @@ static void set_all_deadlines(thrum_sched *sched) {
 static void start_holders(thrum_sched *sched, unsigned workers) {
     thrum_attr attr = THRUM_ATTR_INIT;
     attr.sched = sched;
-    for (unsigned i = 0; i < s.holders; i++)
+    for (unsigned i = 0; i < s.holders; i++) {
         bench_ok(thrum_go_with(&attr, s.way->hold, NULL));
-    while (atomic_load(&s.begun) < (s.holders < workers ? s.holders : workers))
+    }
+    while (atomic_load(&s.begun) < (s.holders < workers ? s.holders : workers)) {
         bench_sleep_us(50);
+    }
 }
 
 /* Posts what is due, as long as a worker is held up, and releases the holders in time. */
@@ -185,8 +191,9 @@ static void post_meanwhile(thrum_sched *sched) {
             s.way->release();
             held = false;
         }
-        if (s.posts < s.max)
+        if (s.posts < s.max) {
             bench_ok(thrum_task_post(sched, &s.posted[s.posts++].task));
+        }
     }
     s.end_ns = bench_now();
 }
@@ -198,8 +205,9 @@ static unsigned gather(const probe *all, unsigned n, double *late_us) {
     unsigned counted = 0;
     for (unsigned i = 0; i < n; i++) {
         bench_check(all[i].runs == 1, "a task ran %u times", all[i].runs);
-        if (all[i].due_ns > s.end_ns)
+        if (all[i].due_ns > s.end_ns) {
             continue;
+        }
         int64_t late = all[i].began_ns - all[i].due_ns;
         late_us[counted++] = (double)(late > 0 ? late : 0) / 1000;
     }
@@ -211,8 +219,9 @@ static void report(const bench_span *span, bench_sample *out) {
     double *late_us = calloc(s.max, sizeof(double));
     bench_check(late_us != NULL, "no memory");
     unsigned n = gather(s.posted, s.posts, late_us);
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         bench_histogram_add(&s.distribution, (uint64_t)(late_us[i] * 1000));
+    }
     bench_keep_histogram(0, &s.distribution);
     out[0] = bench_span_value(span, n, bench_quantile(late_us, n, 0.5));
     out[1] = bench_span_value(span, n, bench_quantile(late_us, n, 0.99));
@@ -234,8 +243,9 @@ static void run_stall(const bench_args *args, bench_sample *out, unsigned holder
     s.posted = new_probes(s.max, s.start_ns + PERIOD_NS);
     s.timed = new_probes(s.max, s.start_ns + PERIOD_NS / 2);
     set_all_deadlines(sched);
-    if (way->prepare != NULL)
+    if (way->prepare) {
         way->prepare();
+    }
     bench_span span;
     sleep_until(s.start_ns);
     bench_span_begin(&span, sched);

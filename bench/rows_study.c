@@ -26,8 +26,9 @@ static void rest(void) {
     int64_t times = slow_first && thrum_worker_id() == 0 ? SLOW : 1;
     if (spinning) {
         int64_t until = bench_now() + times * SPIN_NS;
-        while (bench_now() < until)
+        while (bench_now() < until) {
             continue;
+        }
         return;
     }
     struct timespec nap = {.tv_nsec = (long)times * SLEEP_NS};
@@ -62,23 +63,26 @@ typedef struct spawner {
 
 static int spawn_all(void *arg) {
     spawner *s = arg;
-    for (unsigned i = 0; i < s->count; i++)
+    for (unsigned i = 0; i < s->count; i++) {
         bench_ok(thrum_go(rest_and_yield, &s->fibers[i]));
+    }
     return 0;
 }
 
 static spawner make_spawner(unsigned count, unsigned steps) {
     spawner s = {calloc(count, sizeof(resting)), count};
     bench_check(s.fibers != NULL, "no memory");
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < count; i++) {
         s.fibers[i].steps = steps;
+    }
     return s;
 }
 
 static void end_spawner(spawner *s) {
-    for (unsigned i = 0; i < s->count; i++)
+    for (unsigned i = 0; i < s->count; i++) {
         bench_check(s->fibers[i].count == s->fibers[i].steps, "fiber %u made %u of %u steps", i,
                     s->fibers[i].count, s->fibers[i].steps);
+    }
     free(s->fibers);
 }
 
@@ -90,8 +94,9 @@ static void run_spawners(const bench_args *args, bench_sample *out, spawner *spa
     attr.sched = sched;
     attr.flags = n > 1 ? THRUM_PINNED : 0;
     unsigned fibers = 0;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         fibers += spawners[i].count;
+    }
     thrum_waitgroup_init(&left, fibers);
     bench_span_begin(&span, sched);
     for (int i = 0; i < n; i++) {
@@ -188,8 +193,9 @@ static int lock_and_rest(void *arg) {
 
 static int spawn_lockers(void *arg) {
     spawner *s = arg;
-    for (unsigned i = 0; i < s->count; i++)
+    for (unsigned i = 0; i < s->count; i++) {
         bench_ok(thrum_go(lock_and_rest, &s->fibers[i]));
+    }
     return 0;
 }
 
@@ -235,14 +241,17 @@ typedef struct half {
 
 static int sort_half(void *arg) {
     half h = *(half *)arg;
-    if (h.count < 2)
+    if (h.count < 2) {
         return 0;
+    }
     half parts[2] = {{h.first, h.count / 2}, {h.first + h.count / 2, h.count - h.count / 2}};
     thrum_handle *fibers[2];
-    for (unsigned i = 0; i < 2; i++)
+    for (unsigned i = 0; i < 2; i++) {
         bench_ok(thrum_spawn(&fibers[i], sort_half, &parts[i]));
-    for (unsigned i = 0; i < 2; i++)
+    }
+    for (unsigned i = 0; i < 2; i++) {
         bench_ok(thrum_join(fibers[i], NULL));
+    }
     unsigned a = parts[0].first, a_end = parts[1].first;
     unsigned b = parts[1].first, b_end = h.first + h.count;
     for (unsigned i = h.first; i < b_end; i++) {
@@ -255,13 +264,15 @@ static int sort_half(void *arg) {
 
 /* Shuffles the numbers by a step that meets each once. */
 static void shuffle(void) {
-    for (unsigned i = 0; i < NUMBERS; i++)
+    for (unsigned i = 0; i < NUMBERS; i++) {
         numbers[i] = i * 389 % NUMBERS;
+    }
 }
 
 static void check_sorted(void) {
-    for (unsigned i = 0; i < NUMBERS; i++)
+    for (unsigned i = 0; i < NUMBERS; i++) {
         bench_check(numbers[i] == i, "not sorted at %u", i);
+    }
 }
 
 static int sort_often(void *arg) {

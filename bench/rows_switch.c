@@ -36,8 +36,9 @@ static void run_switch(const bench_args *args, bench_sample *out) {
     seen = 0;
     bench_span span;
     bench_span_begin(&span, NULL);
-    for (unsigned i = 0; i < rounds; i++)
+    for (unsigned i = 0; i < rounds; i++) {
         th_context_jump(&here, &there);
+    }
     bench_span_end(&span);
     bench_check(seen == rounds, "%u switches did not arrive", rounds - (unsigned)seen);
     out[0] = bench_span_per_op(&span, 2 * (uint64_t)rounds);
@@ -68,8 +69,9 @@ static void run_ucontext(const bench_args *args, bench_sample *out) {
     seen = 0;
     bench_span span;
     bench_span_begin(&span, NULL);
-    for (unsigned i = 0; i < rounds; i++)
+    for (unsigned i = 0; i < rounds; i++) {
         swapcontext(&uhere, &uthere);
+    }
     bench_span_end(&span);
     bench_check(seen == rounds, "switches did not arrive");
     out[0] = bench_span_per_op(&span, 2 * (uint64_t)rounds);

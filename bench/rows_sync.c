@@ -33,8 +33,9 @@ static int stand_in_crowd(void *arg) {
     void (*step)(void) = c->step;
     thrum_waitgroup_done(&c->waiting);
     bench_ok(thrum_event_wait(&c->gate));
-    for (unsigned i = 0; i < steps; i++)
+    for (unsigned i = 0; i < steps; i++) {
         step();
+    }
     thrum_waitgroup_done(&c->running);
     return 0;
 }
@@ -42,8 +43,9 @@ static int stand_in_crowd(void *arg) {
 static int time_crowd(void *arg) {
     crowd *c = arg;
     const thrum_sched *sched = thrum_sched_current();
-    for (unsigned i = 0; i < c->fibers; i++)
+    for (unsigned i = 0; i < c->fibers; i++) {
         bench_ok(thrum_go(stand_in_crowd, c));
+    }
     bench_ok(thrum_waitgroup_wait(&c->waiting));
     uint64_t yields = bench_metrics(sched).yields;
     bench_span span;
@@ -88,8 +90,9 @@ static void base_sched_yield(const bench_args *args, bench_sample *out) {
     unsigned n = bench_scale(args, 1000000, 50000);
     bench_span span;
     bench_span_begin(&span, NULL);
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         sched_yield();
+    }
     bench_span_end(&span);
     out[0] = bench_span_per_op(&span, n);
 }
@@ -251,8 +254,9 @@ typedef struct plain_table {
 static void *play_plainly(void *arg) {
     plain_table *t = arg;
     for (unsigned i = 0; i < t->rounds; i++) {
-        while (sem_wait(&t->ping) != 0)
+        while (sem_wait(&t->ping) != 0) {
             continue;
+        }
         t->returned++;
         sem_post(&t->pong);
     }
@@ -269,8 +273,9 @@ static void base_pingpong(const bench_args *args, bench_sample *out) {
     bench_span_begin(&span, NULL);
     for (unsigned i = 0; i < t.rounds; i++) {
         sem_post(&t.ping);
-        while (sem_wait(&t.pong) != 0)
+        while (sem_wait(&t.pong) != 0) {
             continue;
+        }
     }
     bench_span_end(&span);
     bench_ok(pthread_join(second, NULL));
@@ -317,8 +322,9 @@ static int time_meeting(void *arg) {
         meet.steps = round == 0 ? steps / 10 : steps;
         thrum_waitgroup_init(&meet.ended, MEMBERS);
         bench_span_begin(&span, thrum_sched_current());
-        for (uintptr_t i = 0; i < MEMBERS; i++)
+        for (uintptr_t i = 0; i < MEMBERS; i++) {
             bench_ok(thrum_go(meet_all, (void *)i));
+        }
         bench_ok(thrum_waitgroup_wait(&meet.ended));
         bench_span_end(&span);
     }
@@ -329,12 +335,14 @@ static int time_meeting(void *arg) {
 static void run_many_to_many(const bench_args *args, bench_sample *out) {
     unsigned steps = bench_scale(args, 20000, 1000);
     meet = (meeting){.out = out};
-    for (unsigned i = 0; i < MEMBERS; i++)
+    for (unsigned i = 0; i < MEMBERS; i++) {
         thrum_sem_init(&mailbox[i].sem, 0);
+    }
     bench_inside(args, time_meeting, &steps);
-    for (unsigned i = 0; i < MEMBERS; i++)
+    for (unsigned i = 0; i < MEMBERS; i++) {
         bench_check(meet.taken[i] == steps + steps / 10, "member %u took %llu of %u", i,
                     (unsigned long long)meet.taken[i], steps);
+    }
 }
 
 static const bench_case cases[] = {

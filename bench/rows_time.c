@@ -51,8 +51,9 @@ static int sleep_often(void *arg) {
         bench_ok(thrum_sleep_until(until));
         thrum_time late = thrum_now() - until;
         bench_check(late >= 0, "a sleep was short by %lld ns", (long long)-late);
-        if (i >= s->crowd->unnoted)
+        if (i >= s->crowd->unnoted) {
             bench_histogram_add(&lateness[thrum_worker_id()], (uint64_t)late);
+        }
     }
     thrum_waitgroup_done(&left);
     return 0;
@@ -60,16 +61,18 @@ static int sleep_often(void *arg) {
 
 static int start_sleepers(void *arg) {
     const crowd *c = arg;
-    for (unsigned i = 0; i < c->sleepers; i++)
+    for (unsigned i = 0; i < c->sleepers; i++) {
         bench_ok(thrum_go(sleep_often, &sleepers[i]));
+    }
     return 0;
 }
 
 /* Adds up all workers' counts in the first one's. */
 static const bench_histogram *all_lateness(void) {
     for (unsigned w = 1; w < THRUM_WORKERS_MAX; w++) {
-        for (unsigned c = 0; c < BENCH_CLASSES; c++)
+        for (unsigned c = 0; c < BENCH_CLASSES; c++) {
             lateness[0].counts[c] += lateness[w].counts[c];
+        }
     }
     return &lateness[0];
 }
@@ -81,8 +84,9 @@ static void sleep_all(const bench_args *args, bench_sample *out, crowd c) {
     memset(lateness, 0, sizeof lateness);
     bench_check(sleepers != NULL, "no memory");
     thrum_waitgroup_init(&left, n);
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         sleepers[i] = (sleeper){.random = i * 2654435761u + 1, .crowd = &c};
+    }
     bench_span span;
     thrum_sched *sched = bench_start(args);
     thrum_attr attr = THRUM_ATTR_INIT;

@@ -46,10 +46,12 @@ static void wheel_remove(th_timer *timer) {
 
 static uint64_t wheel_expire(int64_t now) {
     uint64_t n = 0;
-    while (th_wheel_turn(&wheel, now, MOST))
+    while (th_wheel_turn(&wheel, now, MOST)) {
         continue;
-    while (th_wheel_pop(&wheel, now) != NULL)
+    }
+    while (th_wheel_pop(&wheel, now)) {
         n++;
+    }
     return n;
 }
 
@@ -72,8 +74,9 @@ static void heap_settle(size_t at, th_timer *timer) {
     }
     for (size_t child = 2 * at; child <= heap_count; at = child, child = 2 * at) {
         child += child < heap_count && heap[child + 1]->deadline < heap[child]->deadline;
-        if (timer->deadline <= heap[child]->deadline)
+        if (timer->deadline <= heap[child]->deadline) {
             break;
+        }
         heap_put(at, heap[child]);
     }
     heap_put(at, timer);
@@ -86,14 +89,16 @@ static void heap_insert(th_timer *timer, int64_t deadline) {
 
 static void heap_remove(th_timer *timer) {
     th_timer *last = heap[heap_count--];
-    if (last != timer)
+    if (last != timer) {
         heap_settle(timer->hint, last);
+    }
 }
 
 static uint64_t heap_expire(int64_t now) {
     uint64_t n = 0;
-    for (; heap_count > 0 && heap[1]->deadline <= now; n++)
+    for (; heap_count > 0 && heap[1]->deadline <= now; n++) {
         heap_remove(heap[1]);
+    }
     return n;
 }
 
@@ -109,12 +114,13 @@ static void fill(const bench_args *args, const queue *q) {
     count = bench_scale(args, PENDING, 10000);
     objects = calloc(count, sizeof(objects[0]));
     heap = calloc((size_t)count + 1, sizeof(heap[0]));
-    bench_check(objects != NULL && heap != NULL, "no memory for %u timers", count);
+    bench_check(objects && heap, "no memory for %u timers", count);
     start = bench_now();
     th_random_seed(&dice, 1);
     th_wheel_init(&wheel, start);
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < count; i++) {
         q->insert(&objects[i].timer, any_deadline());
+    }
 }
 
 /* Takes all that is pending, and checks that each timer comes once. */
@@ -133,11 +139,13 @@ static void renew(const queue *q, unsigned i) {
 static void measure_in_turn(const bench_args *args, const queue *q, bench_sample *out) {
     bench_span span;
     fill(args, q);
-    for (unsigned i = 0; i < count / 10; i++)
+    for (unsigned i = 0; i < count / 10; i++) {
         renew(q, i);
+    }
     bench_span_begin(&span, NULL);
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < count; i++) {
         renew(q, i);
+    }
     bench_span_end(&span);
     *out = bench_span_per_op(&span, count);
     drain(q);
@@ -147,8 +155,9 @@ static void measure_at_random(const bench_args *args, const queue *q, bench_samp
     bench_span span;
     fill(args, q);
     bench_span_begin(&span, NULL);
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < count; i++) {
         renew(q, th_random_below(&dice, count));
+    }
     bench_span_end(&span);
     *out = bench_span_per_op(&span, count);
     drain(q);
@@ -159,8 +168,9 @@ static void measure_expire(const bench_args *args, const queue *q, bench_sample 
     bench_span span;
     fill(args, q);
     bench_span_begin(&span, NULL);
-    for (int64_t now = start; now <= start + SPAN_NS; now += STEP_NS)
+    for (int64_t now = start; now <= start + SPAN_NS; now += STEP_NS) {
         n += q->expire(now);
+    }
     bench_span_end(&span);
     bench_check(n == count, "%u timers were pending, %u came", count, (unsigned)n);
     *out = bench_span_per_op(&span, count);

@@ -32,12 +32,14 @@ static void start(const bench_args *args) {
 static void time_rounds(const bench_args *args, bench_sample *out, unsigned full, uint64_t ops,
                         void (*round)(void)) {
     unsigned rounds = bench_scale(args, full, full / 20 + 2);
-    for (unsigned i = 0; i < rounds / 10 + 1; i++)
+    for (unsigned i = 0; i < rounds / 10 + 1; i++) {
         round();
+    }
     bench_span span;
     bench_span_begin(&span, sched);
-    for (unsigned i = 0; i < rounds; i++)
+    for (unsigned i = 0; i < rounds; i++) {
         round();
+    }
     bench_span_end(&span);
     *out = bench_span_per_op(&span, rounds * ops);
 }
@@ -59,8 +61,9 @@ static struct {
 
 static void count_down(void) {
     /* pairs: count_down; the last one has seen what the others did */
-    if (th_sub_acq_rel(&shared.xleft, 1) == 1)
+    if (th_sub_acq_rel(&shared.xleft, 1) == 1) {
         thrum_event_signal(&shared.done);
+    }
 }
 
 static void expect(uint64_t n) {
@@ -80,8 +83,9 @@ static int one_of_many(void *arg) {
 
 static int start_many(void *arg) {
     (void)arg;
-    for (unsigned i = 0; i < MANY; i++)
+    for (unsigned i = 0; i < MANY; i++) {
         bench_ok(thrum_go(one_of_many, NULL));
+    }
     return 0;
 }
 
@@ -113,10 +117,12 @@ static void check_ran(unsigned n) {
 }
 
 static void remote_round(void) {
-    for (unsigned i = 0; i < remote_count; i++)
+    for (unsigned i = 0; i < remote_count; i++) {
         bench_ok(thrum_spawn_with(&remote_handles[i], &on_sched, joined_one, NULL));
-    for (unsigned i = 0; i < remote_count; i++)
+    }
+    for (unsigned i = 0; i < remote_count; i++) {
         bench_ok(thrum_join(remote_handles[i], NULL));
+    }
     check_ran(remote_count);
 }
 
@@ -133,8 +139,9 @@ static bool is_busy(void) {
 
 static void stall(void) {
     int64_t until = bench_now() + 10000;
-    while (bench_now() < until)
+    while (bench_now() < until) {
         sched_yield();
+    }
 }
 
 static int yield_and_stall(void *arg) {
@@ -150,10 +157,12 @@ static int yield_and_stall(void *arg) {
  * would run. */
 static int stall_and_respawn(void *arg) {
     stall();
-    if (arg != NULL)
+    if (arg) {
         thrum_yield();
-    if (is_busy())
+    }
+    if (is_busy()) {
         bench_ok(thrum_go(stall_and_respawn, arg));
+    }
     return 0;
 }
 
@@ -161,8 +170,9 @@ static void run_remote_busy(const bench_args *args, bench_sample *out, thrum_fn 
                             void *arg, unsigned rounds) {
     start(args);
     th_store_relaxed(&xbusy, 1); /* relaxed: the tasks are started after it */
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         go(busy, arg);
+    }
     time_rounds(args, out, rounds, remote_count, remote_round);
     th_store_relaxed(&xbusy, 0); /* relaxed: sooner or later will do */
     bench_stop(sched);
@@ -190,16 +200,18 @@ static void run_remote_busy2y(const bench_args *args, bench_sample *out) {
 
 static int yield_often(void *arg) {
     (void)arg;
-    for (unsigned i = 0; i < YIELDS; i++)
+    for (unsigned i = 0; i < YIELDS; i++) {
         thrum_yield();
+    }
     count_down();
     return 0;
 }
 
 static void yield_round(void) {
     expect(YIELDERS);
-    for (unsigned i = 0; i < YIELDERS; i++)
+    for (unsigned i = 0; i < YIELDERS; i++) {
         go(yield_often, NULL);
+    }
     bench_ok(thrum_event_wait(&shared.done));
 }
 
@@ -217,8 +229,9 @@ typedef struct talk {
 } talk;
 
 static void leave_talk(talk *t) {
-    if (th_sub_acq_rel(&t->xusers, 1) == 1) /* pairs: leave_talk; the other's uses come before */
+    if (th_sub_acq_rel(&t->xusers, 1) == 1) { /* pairs: leave_talk; the other's uses come before */
         free(t);
+    }
 }
 
 static int talk_second(void *arg) {
@@ -249,8 +262,9 @@ static int talk_first(void *arg) {
 
 static int start_talks(void *arg) {
     (void)arg;
-    for (unsigned i = 0; i < PINGS; i++)
+    for (unsigned i = 0; i < PINGS; i++) {
         bench_ok(thrum_go(talk_first, NULL));
+    }
     return 0;
 }
 
@@ -268,10 +282,11 @@ static void run_ping_pong(const bench_args *args, bench_sample *out) {
 
 static int next_link(void *arg) {
     uintptr_t n = (uintptr_t)arg;
-    if (n < LINKS)
+    if (n < LINKS) {
         bench_ok(thrum_go(next_link, (void *)(n + 1)));
-    else
+    } else {
         thrum_event_signal(&shared.done);
+    }
     return 0;
 }
 
@@ -298,16 +313,18 @@ static void *spawn_from_thread(void *arg) {
     /* relaxed: a number for each */
     thrum_handle **mine = &remote_handles[th_add_relaxed(&remote.xnext, 1) * part];
     pthread_barrier_wait(&remote.begin);
-    for (unsigned i = 0; i < part; i++)
+    for (unsigned i = 0; i < part; i++) {
         bench_ok(thrum_spawn_with(&mine[i], &on_sched, joined_one, NULL));
+    }
     return arg;
 }
 
 static void threads_round(void) {
     th_store_relaxed(&remote.xnext, 0u); /* relaxed: the threads are started after it */
     bench_threads(remote.threads, spawn_from_thread, NULL);
-    for (unsigned i = 0; i < REMOTE; i++)
+    for (unsigned i = 0; i < REMOTE; i++) {
         bench_ok(thrum_join(remote_handles[i], NULL));
+    }
     check_ran(REMOTE);
 }
 
@@ -337,8 +354,9 @@ static int block_batches(void *arg) {
     thrum_waitgroup batch = THRUM_WAITGROUP_INIT(0);
     for (unsigned i = 0; i < BATCHES; i++) {
         thrum_waitgroup_add(&batch, BATCH);
-        for (unsigned j = 0; j < BATCH; j++)
+        for (unsigned j = 0; j < BATCH; j++) {
             bench_ok(thrum_go(block_once, &batch));
+        }
         bench_ok(thrum_waitgroup_wait(&batch));
     }
     count_down();
@@ -347,8 +365,9 @@ static int block_batches(void *arg) {
 
 static void blocking_round(void) {
     expect(blockers);
-    for (unsigned i = 0; i < blockers; i++)
+    for (unsigned i = 0; i < blockers; i++) {
         go(block_batches, NULL);
+    }
     bench_ok(thrum_event_wait(&shared.done));
     check_ran(blockers * BATCHES * BATCH);
 }
@@ -376,8 +395,9 @@ BOTH_WITH(64)
 
 static int call_in_turn(void *arg) {
     bench_args *args = arg;
-    for (unsigned i = bench_scale(args, 10000, 1000); i > 0; i--)
+    for (unsigned i = bench_scale(args, 10000, 1000); i > 0; i--) {
         bench_ok(thrum_blocking(joined_one, NULL, NULL));
+    }
     thrum_event_signal(&shared.done);
     return 0;
 }
@@ -406,8 +426,9 @@ static void run_blocking_call(const bench_args *args, bench_sample *out) {
 
 static int send_numbers(void *arg) {
     thrum_chan *chan = arg;
-    for (uint64_t i = 0; i < SENT; i++)
+    for (uint64_t i = 0; i < SENT; i++) {
         bench_ok(thrum_chan_send(chan, &i));
+    }
     return 0;
 }
 
@@ -418,14 +439,16 @@ static int receive_all(void *arg) {
     thrum_handle *senders[SENDERS];
     (void)arg;
     bench_ok(thrum_chan_create(&chan, sizeof(uint64_t), 1000));
-    for (unsigned i = 0; i < SENDERS; i++)
+    for (unsigned i = 0; i < SENDERS; i++) {
         bench_ok(thrum_spawn(&senders[i], send_numbers, chan));
+    }
     for (unsigned i = 0; i < SENDERS * SENT; i++) {
         bench_ok(thrum_chan_recv(chan, &elem));
         sum += elem;
     }
-    for (unsigned i = 0; i < SENDERS; i++)
+    for (unsigned i = 0; i < SENDERS; i++) {
         bench_ok(thrum_join(senders[i], NULL));
+    }
     bench_check(sum == SENDERS * (SENT - 1) * SENT / 2, "the sum is wrong");
     bench_ok(thrum_chan_destroy(chan));
     thrum_event_signal(&shared.done);

@@ -43,8 +43,9 @@ static int sit(void *arg) {
 
 static int time_crowd(void *arg) {
     crowd *c = arg;
-    for (unsigned i = 0; i < c->fibers; i++)
+    for (unsigned i = 0; i < c->fibers; i++) {
         bench_ok(thrum_go(sit, &c->seats[i]));
+    }
     bench_ok(thrum_waitgroup_wait(&c->waiting));
     bench_span span;
     bench_span_begin(&span, thrum_sched_current());
@@ -67,12 +68,14 @@ static void run_crowd(const bench_args *args, bench_sample *out, unsigned fibers
                .running = THRUM_WAITGROUP_INIT(fibers),
                .gate = THRUM_EVENT_INIT(THRUM_EVENT_MANUAL, false),
                .seats = seats};
-    for (unsigned i = 0; i < fibers; i++)
+    for (unsigned i = 0; i < fibers; i++) {
         seats[i] = (seat){.c = &c, .index = i};
+    }
     bench_inside(args, time_crowd, &c);
-    for (unsigned i = 0; i < fibers; i++)
+    for (unsigned i = 0; i < fibers; i++) {
         bench_check(seats[i].count == steps, "fiber %u counted %llu of %u", i,
                     (unsigned long long)seats[i].count, steps);
+    }
 }
 
 /* ---- rwlock ---- */
@@ -112,12 +115,14 @@ static void run_rwlock_read_1000(const bench_args *args, bench_sample *out) {
 static void read_mostly(seat *s) {
     for (unsigned i = 0; i < s->c->steps; i++) {
         bool writes = (i + s->index) % 100 == 99;
-        if (writes)
+        if (writes) {
             thrum_rwlock_wrlock(&shared.lock);
-        else
+        } else {
             thrum_rwlock_rdlock(&shared.lock);
-        if (writes)
+        }
+        if (writes) {
             *(volatile uint64_t *)&shared.one = shared.one;
+        }
         s->count += *(volatile uint64_t *)&shared.one;
         thrum_rwlock_unlock(&shared.lock);
     }
@@ -193,15 +198,18 @@ static int link_of_chain(void *arg) {
 }
 
 static int time_chain(void *arg) {
-    for (uintptr_t i = 0; i <= CHAIN; i++)
+    for (uintptr_t i = 0; i <= CHAIN; i++) {
         thrum_event_init(&chain.events[i], THRUM_EVENT_AUTO, false);
-    for (uintptr_t i = 0; i < CHAIN; i++)
+    }
+    for (uintptr_t i = 0; i < CHAIN; i++) {
         bench_ok(thrum_go(link_of_chain, (void *)i));
+    }
     bench_span span;
     unsigned warm = chain.rounds / 10;
     for (unsigned round = 0; round < chain.rounds; round++) {
-        if (round == warm)
+        if (round == warm) {
             bench_span_begin(&span, thrum_sched_current());
+        }
         thrum_event_signal(&chain.events[0]);
         bench_ok(thrum_event_wait(&chain.events[CHAIN]));
     }
@@ -301,8 +309,9 @@ static int time_tickets(void *arg) {
     unsigned warm = booth.rounds / 10;
     bench_span span;
     for (unsigned round = 0; round < booth.rounds; round++) {
-        if (round == warm)
+        if (round == warm) {
             bench_span_begin(&span, thrum_sched_current());
+        }
         booth_round();
     }
     bench_span_end(&span);

@@ -73,7 +73,7 @@ static void run_wake(const bench_args *args, bench_sample *out) {
     static bench_histogram distributions[2];
     double *ours_us = calloc(rounds, sizeof(double));
     double *bare_us = calloc(rounds, sizeof(double));
-    bench_check(ours_us != NULL && bare_us != NULL, "no memory");
+    bench_check(ours_us && bare_us, "no memory");
     wake ours = {.rounds = rounds};
     wake bare = {.rounds = rounds};
     thrum_sched *sched = bench_start(args);

@@ -40,14 +40,16 @@ static void run_stretches(const bench_args *args, bench_sample *out, void (*stre
         bench_span_end(&span);
         bench_check(word.xvalue == n, "%u of %u operations were done", word.xvalue, n);
         bench_sample sample = bench_span_per_op(&span, n);
-        if (i == 0 || sample.value < out[0].value)
+        if (i == 0 || sample.value < out[0].value) {
             out[0] = sample;
+        }
     }
 }
 
 static void stretch_rmw(uint32_t n) {
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         th_add_seq(&word.xvalue, 1u); /* seq: no race; it is the instruction that is timed */
+    }
 }
 
 static void stretch_fence(uint32_t n) {
@@ -68,8 +70,9 @@ static void stretch_cas(uint32_t n) {
         /* relaxed: no other thread writes it */
         uint32_t expected = th_load_relaxed(&word.xvalue);
         /* seq: no race; it is the instruction that is timed */
-        if (!th_cas_seq(&word.xvalue, &expected, expected + 1))
+        if (!th_cas_seq(&word.xvalue, &expected, expected + 1)) {
             bench_fail("a compare-exchange without rivals failed");
+        }
     }
 }
 
@@ -95,14 +98,16 @@ typedef struct line_work {
 /* Spins until the word is `value`. */
 static void spin_for(uint32_t *xword, uint32_t value) {
     /* pairs: run_line, echo_line; each publishes no more than the word itself */
-    while (th_load_acquire(xword) != value)
+    while (th_load_acquire(xword) != value) {
         continue;
+    }
 }
 
 static void *echo_line(void *arg) {
     line_work *work = arg;
-    if (!bench_bind_cpu(1))
+    if (!bench_bind_cpu(1)) {
         bench_skip("there is only one CPU");
+    }
     th_store_release(&work->xready, 1u); /* pairs: spin_for */
     for (uint32_t i = 1; i <= work->rounds; i++) {
         spin_for(&word.xvalue, 2 * i - 1);
@@ -138,8 +143,9 @@ static void run_syscall(const bench_args *args, bench_sample *out) {
     unsigned done = 0;
     bench_span span;
     bench_span_begin(&span, NULL);
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         done += syscall(SYS_getppid) == parent;
+    }
     bench_span_end(&span);
     bench_check(done == n, "getppid changed its mind");
     out[0] = bench_span_per_op(&span, n);
@@ -160,8 +166,9 @@ static void pass_turn(futex_work *work, uint32_t turn) {
 
 static void *sleep_for_wakes(void *arg) {
     futex_work *work = arg;
-    if (!bench_bind_cpu(1))
+    if (!bench_bind_cpu(1)) {
         bench_skip("there is only one CPU");
+    }
     for (uint32_t i = 0; i < work->rounds; i++) {
         bench_futex_wait(&work->xturn, 2 * i);
         work->latencies_us[i] = (double)(bench_now() - work->sent_ns) / 1000;

@@ -19,12 +19,12 @@ static void drop(void *value) {
 /* Called deep in a program: the request of the running task, which no caller passed down. */
 static int current_request(void) {
     const int *number = thrum_key_get(request);
-    return number == NULL ? -1 : *number;
+    return !number ? -1 : *number;
 }
 
 static int serve(void *arg) {
     int *number = malloc(sizeof *number);
-    if (number == NULL || current_request() != -1) { /* every task begins without a value */
+    if (!number || current_request() != -1) { /* every task begins without a value */
         abort();
     }
     *number = *(int *)arg;

@@ -86,7 +86,7 @@ static int job_main(void *arg) {
 
 static int begin_job(jobs *all, const char *line, size_t length) {
     job *j = malloc(sizeof *j + length + 1);
-    if (j == NULL) {
+    if (!j) {
         thrum_sem_post(&all->places);
         return -ENOMEM;
     }
@@ -104,7 +104,7 @@ static int begin_job(jobs *all, const char *line, size_t length) {
 
 static int read_jobs(jobs *all, thrum_stream *input) {
     char *line = malloc(LINE_BYTES);
-    int64_t n = line == NULL ? -ENOMEM : 0;
+    int64_t n = !line ? -ENOMEM : 0;
     while (n >= 0) {
         n = thrum_sem_wait(&all->places); /* first: what has failed meanwhile is known then */
         if (n == 0 && atomic_load(&all->failed) && !all->keep_going) {
@@ -138,7 +138,7 @@ static int read_file(jobs *all) {
 
 static int reader_main(void *arg) {
     jobs *all = arg;
-    int err = all->file != NULL ? read_file(all) : read_jobs(all, thrum_stdin());
+    int err = all->file ? read_file(all) : read_jobs(all, thrum_stdin());
     if (err != 0) {
         fprintf(stderr, "jobs: %s\n", thrum_strerror(err));
         atomic_store(&all->failed, true);

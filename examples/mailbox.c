@@ -38,7 +38,7 @@ static void send_letter(struct mailbox *to, struct letter *letter) {
 static void read_letters(thrum_task *self, void *arg) {
     struct mailbox *me = arg;
     struct letter *letter = atomic_exchange(&me->letters, NULL);
-    while (letter != NULL) {
+    while (letter) {
         struct letter *next = letter->next;
         me->sum += letter->number;
         me->taken++;
@@ -58,7 +58,7 @@ static int sender(void *arg) {
     (void)arg;
     for (int i = 1; i <= LETTERS; i++) {
         struct letter *letter = malloc(sizeof *letter);
-        if (letter == NULL) {
+        if (!letter) {
             atomic_fetch_add(&lost, 1);
             continue;
         }

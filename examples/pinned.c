@@ -22,7 +22,7 @@ static int tour(void *arg) {
         }
     }
     atomic_fetch_add(&total, ROUNDS);
-    return arg == NULL ? 0 : 1;
+    return !arg ? 0 : 1;
 }
 
 static int run(void *arg) {

@@ -72,7 +72,7 @@ static int serve(void) {
     int err = thrum_scope_open(&answers, THRUM_FOREVER);
     while (!err) {
         request *asked = malloc(sizeof *asked);
-        if (asked == NULL) {
+        if (!asked) {
             fprintf(stderr, "skynet: no memory\n");
             MPI_Abort(MPI_COMM_WORLD, 1);
         }

@@ -43,7 +43,7 @@ static int run(void *arg) {
     (void)arg;
     for (int i = 0; i < PIECES; i++) {
         piece *p = calloc(1, sizeof *p);
-        if (p == NULL) {
+        if (!p) {
             return 1;
         }
         p->number = i;

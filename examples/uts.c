@@ -126,7 +126,7 @@ static void push(stack *s, const node *nodes, size_t n) {
     if (s->n + n > s->room) {
         s->room = 2 * (s->n + n);
         s->nodes = realloc(s->nodes, s->room * sizeof *s->nodes);
-        if (s->nodes == NULL) {
+        if (!s->nodes) {
             fprintf(stderr, "uts: no memory\n");
             MPI_Abort(MPI_COMM_WORLD, 1);
         }

@@ -61,7 +61,7 @@ static int set_timer(CURLM *of, long ms, void *arg) {
 static void tell_ended(void) {
     CURLMsg *message;
     int left;
-    while ((message = curl_multi_info_read(multi, &left)) != NULL) {
+    while ((message = curl_multi_info_read(multi, &left))) {
         struct transfer *transfer;
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&transfer);
         transfer->result = message->data.result;
@@ -122,7 +122,7 @@ static int curl_begin(void) {
     multi = curl_multi_init();
     set = epoll_create1(EPOLL_CLOEXEC);
     timer = event.data.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (multi == NULL || set < 0 || timer < 0 || epoll_ctl(set, EPOLL_CTL_ADD, timer, &event)) {
+    if (!multi || set < 0 || timer < 0 || epoll_ctl(set, EPOLL_CTL_ADD, timer, &event)) {
         return -ENOMEM;
     }
     curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, watch);
@@ -188,7 +188,7 @@ static size_t keep(char *from, size_t size, size_t n, void *arg) {
 static CURLcode get(const char *path, char *body, long timeout_ms) {
     char url[THRUM_ADDRESS_TEXT + 64];
     CURL *easy = curl_easy_init();
-    if (easy == NULL) {
+    if (!easy) {
         return CURLE_OUT_OF_MEMORY;
     }
     snprintf(url, sizeof url, "http://%s%s", where + strlen("tcp:"), path);

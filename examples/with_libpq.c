@@ -29,7 +29,7 @@ static int wait_for(PGconn *conn, unsigned bits, thrum_time deadline) {
 /* Connects. *out is NULL without memory; else it is to be finished, and says what went wrong. */
 static int connect_to(PGconn **out, const char *conninfo, thrum_time deadline) {
     PGconn *conn = *out = PQconnectStart(conninfo);
-    if (conn == NULL) {
+    if (!conn) {
         return -ENOMEM;
     }
     PostgresPollingStatusType state = PGRES_POLLING_WRITING; /* as the manual has it */
@@ -72,7 +72,7 @@ static int query(PGconn *conn, const char *text, const char *value, PGresult **o
             int ready = wait_for(conn, THRUM_IO_READ, deadline);
             err = ready < 0 ? ready : PQconsumeInput(conn) ? 0 : -EIO;
         }
-        if (err || (next = PQgetResult(conn)) == NULL) {
+        if (err || !(next = PQgetResult(conn))) {
             break;
         }
         PQclear(*out);
@@ -105,7 +105,7 @@ static int ask_much(PGconn *conn) {
     PGresult *result = NULL;
     char *text = malloc(MUCH + 1);
     int err = -ENOMEM;
-    if (text != NULL) {
+    if (text) {
         memset(text, 'x', MUCH);
         text[MUCH] = '\0';
         err = query(conn, "select $1::text", text, &result, thrum_after_s(30));
@@ -127,7 +127,7 @@ static int ask_in_vain(PGconn *conn) {
 static int client(void *arg) {
     PGconn *conn;
     int err = connect_to(&conn, arg, thrum_after_s(30));
-    if (err && conn != NULL) {
+    if (err && conn) {
         fprintf(stderr, "with_libpq: %s%s\n", PQerrorMessage(conn), thrum_strerror(err));
     }
     for (int i = 0; i < QUERIES && err == 0; i++) {

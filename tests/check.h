@@ -141,16 +141,16 @@ CHECK_UNUSED static void check_eq(const char *file, int line, const char *text, 
 
 CHECK_UNUSED static void check_str(const char *file, int line, const char *text, const char *a,
                                    const char *b) {
-    if (a == NULL || b == NULL || strcmp(a, b) != 0) {
-        check_failed(file, line, "%s (\"%s\" and \"%s\")", text, a == NULL ? "(null)" : a,
-                     b == NULL ? "(null)" : b);
+    if (!a || !b || strcmp(a, b) != 0) {
+        check_failed(file, line, "%s (\"%s\" and \"%s\")", text, !a ? "(null)" : a,
+                     !b ? "(null)" : b);
     }
 }
 
 /* How much of its counts a test should do here, in percent: heavy builds set CHECK_SCALE. */
 CHECK_UNUSED static int check_repeat(void) {
     const char *text = getenv("CHECK_SCALE");
-    int percent = text == NULL ? 100 : atoi(text);
+    int percent = !text ? 100 : atoi(text);
     return percent < 1 ? 1 : percent;
 }
 
@@ -163,7 +163,7 @@ CHECK_UNUSED static int check_scaled(int n) {
 /* The number in an environment variable, else `otherwise`: CTest sets THRUM_WORKERS in a matrix. */
 CHECK_UNUSED static int check_env(const char *name, int otherwise) {
     const char *text = getenv(name);
-    return text == NULL || text[0] == '\0' ? otherwise : atoi(text);
+    return !text || text[0] == '\0' ? otherwise : atoi(text);
 }
 
 /*
@@ -229,8 +229,7 @@ CHECK_UNUSED static void check_keep_counts(void) {
 
 /* The name that a program knows a test by: FOLDER/FILE.TEST if it has several files, else TEST. */
 CHECK_UNUSED static void check_own_name(const check_test *test, char *to, size_t size) {
-    snprintf(to, size, "%s%s%s", test->file != NULL ? test->file : "",
-             test->file != NULL ? "." : "", test->name);
+    snprintf(to, size, "%s%s%s", test->file ? test->file : "", test->file ? "." : "", test->name);
 }
 
 /* The status of a test's process that exceeded its time limit. */

@@ -18,11 +18,11 @@
 
 static const char *check_text_of(const char *variable) {
     const char *text = getenv(variable);
-    return text == NULL ? "" : text;
+    return !text ? "" : text;
 }
 
 static void check_full_name(const check_test *test, char *to, size_t size) {
-    const char *file = test->file != NULL ? test->file : check_text_of("CHECK_FILE");
+    const char *file = test->file ? test->file : check_text_of("CHECK_FILE");
     const char *cell = check_text_of("CHECK_CELL");
     snprintf(to, size, "%s%s%s%s%s%s", file, file[0] ? "." : "", test->name, cell[0] ? "[" : "",
              cell, cell[0] ? "]" : "");
@@ -46,11 +46,11 @@ static bool check_listed(const char *full) {
     char line[512];
     bool found = path[0] == '\0';
     FILE *list = found ? NULL : fopen(path, "r");
-    while (list != NULL && !found && fgets(line, sizeof line, list) != NULL) {
+    while (list && !found && fgets(line, sizeof line, list)) {
         line[strcspn(line, "\r\n")] = '\0';
         found = strcmp(line, full) == 0;
     }
-    if (list != NULL) {
+    if (list) {
         fclose(list);
     }
     return found;
@@ -108,7 +108,7 @@ static int check_usage(void) {
 
 static int check_list(void) {
     char own[256];
-    for (check_test *test = check_first; test != NULL; test = test->next) {
+    for (check_test *test = check_first; test; test = test->next) {
         check_own_name(test, own, sizeof own);
         printf("%s\n", own);
     }
@@ -118,7 +118,7 @@ static int check_list(void) {
 /* Runs the tests of this name, in place or apart. Returns how many have it. */
 static int check_run_named(const char *name, bool in_place, int *worst, int *passed) {
     int found = 0;
-    for (check_test *test = check_first; test != NULL; test = test->next) {
+    for (check_test *test = check_first; test; test = test->next) {
         if (check_is_named(test, name)) {
             const int status = in_place ? check_run_here(test) : check_run_reported(test);
             *worst = status != 0 && status != 77 ? 1 : *worst;

@@ -78,8 +78,9 @@ void *__wrap_memmove(void *to, const void *from, size_t n) {
 }
 
 void *__wrap_memset(void *to, int value, size_t n) {
-    if (n != 0)
+    if (n != 0) {
         machine_access(AT(to), n, WRITE, SITE);
+    }
     return __real_memset(to, value, n);
 }
 
@@ -151,8 +152,9 @@ ATOMICS(64, uint64_t)
 
 void __tsan_atomic_thread_fence(int order);
 void __tsan_atomic_thread_fence(int order) {
-    if (order == SEQ)
+    if (order == SEQ) {
         machine_fence(); /* weaker ones cost nothing on x86 */
+    }
 }
 
 void __tsan_atomic_signal_fence(int order);

@@ -79,8 +79,9 @@ static void leaf_set(unsigned i, ps value) {
     m.tree[at] = value;
     for (at /= 2; at > 0; at /= 2) {
         const ps a = m.tree[2 * at], b = m.tree[2 * at + 1], least = a < b ? a : b;
-        if (m.tree[at] == least)
+        if (m.tree[at] == least) {
             break;
+        }
         m.tree[at] = least;
     }
     m.least = m.tree[1];
@@ -88,8 +89,9 @@ static void leaf_set(unsigned i, ps value) {
 
 static unsigned leaf_least(void) {
     unsigned at = 1;
-    while (at < LEAVES)
+    while (at < LEAVES) {
         at = m.tree[2 * at] <= m.tree[2 * at + 1] ? 2 * at : 2 * at + 1;
+    }
     return at - LEAVES;
 }
 
@@ -112,8 +114,9 @@ static void go_on(ps mine) {
     thread *from = self();
     leaf_set(m.current, mine);
     unsigned next = leaf_least();
-    for (; m.threads[next].state == ASLEEP && m.least != FOR_EVER; next = leaf_least())
+    for (; m.threads[next].state == ASLEEP && m.least != FOR_EVER; next = leaf_least()) {
         expires(next);
+    }
     if (m.least == FOR_EVER) {
         fprintf(stderr, "cores: every thread sleeps for ever\n");
         _exit(3);
@@ -121,18 +124,21 @@ static void go_on(ps mine) {
     leaf_set(next, FOR_EVER);
     m.current = next;
     the_totals.switches++;
-    if (from != &m.threads[next])
+    if (from != &m.threads[next]) {
         th_context_switch(&from->context, &m.threads[next].context);
+    }
 }
 
 void machine_point(void) {
-    if (self()->clock > m.least)
+    if (self()->clock > m.least) {
         go_on(self()->clock);
+    }
 }
 
 void machine_charge(double ns) {
-    if (m.on)
+    if (m.on) {
         self()->clock += NS(ns);
+    }
 }
 
 void machine_charge_spread(double median) {
@@ -243,11 +249,13 @@ bool sim_wake_one(const void *word) {
     thread *first = NULL;
     for (unsigned i = 0; i < m.count; i++) {
         thread *t = &m.threads[i];
-        if (t->state == ASLEEP && t->word == word && (first == NULL || t->slept < first->slept))
+        if (t->state == ASLEEP && t->word == word && (!first || t->slept < first->slept)) {
             first = t;
+        }
     }
-    if (first == NULL)
+    if (!first) {
         return false;
+    }
     the_totals.wakes++;
     machine_charge_spread(the_costs.wake);
     const ps from = first->clock > self()->clock ? first->clock : self()->clock;
@@ -261,8 +269,9 @@ bool sim_wake_one(const void *word) {
 
 unsigned machine_running(void) {
     unsigned n = 0;
-    for (unsigned i = 0; i < m.count; i++)
+    for (unsigned i = 0; i < m.count; i++) {
         n += m.threads[i].state == RUNNABLE;
+    }
     return n;
 }
 
@@ -275,8 +284,9 @@ void sim_pass(int64_t ns) {
 }
 
 void sim_point(void) {
-    if (m.on)
+    if (m.on) {
         machine_point();
+    }
 }
 
 void sim_yield_point(void) {
@@ -287,42 +297,48 @@ void sim_yield_point(void) {
 /* ---- lines ---- */
 
 static line *line_of(uintptr_t addr) {
-    if (addr - ARENA < ARENA_BYTES)
+    if (addr - ARENA < ARENA_BYTES) {
         return &m.high_lines[(addr - ARENA) / 64];
+    }
     return addr < LOW_BYTES ? &m.low_lines[addr / 64] : NULL;
 }
 
 static double between(unsigned a, unsigned b) {
-    if (a / NEAR == b / NEAR)
+    if (a / NEAR == b / NEAR) {
         return the_costs.near;
+    }
     return a / PACKAGE == b / PACKAGE ? the_costs.package : the_costs.far;
 }
 
 /* What it costs to get the line: from its owner, or the nearest that has it; `all`: the others lose
  * it, so it takes until the farthest has said so. */
 static double transfer(const line *l, unsigned me, bool all) {
-    if (l->owner >= 0)
+    if (l->owner >= 0) {
         return between((unsigned)l->owner, me);
+    }
     double nearest = -1, farthest = -1;
     for (unsigned w = 0; w < 4; w++) {
         for (uint64_t bits = l->has[w]; bits != 0; bits &= bits - 1) {
             const unsigned other = w * 64 + (unsigned)__builtin_ctzll(bits);
-            if (other == me)
+            if (other == me) {
                 continue;
+            }
             const double cost = between(other, me);
             nearest = nearest < 0 || cost < nearest ? cost : nearest;
             farthest = cost > farthest ? cost : farthest;
         }
     }
-    if (nearest < 0)
+    if (nearest < 0) {
         return the_costs.cold;
+    }
     return all ? farthest : nearest;
 }
 
 static void site_add(const void *site, ps stalled, ps queued) {
     size_t at = ((uintptr_t)site * 0x9e3779b97f4a7c15u) >> 48;
-    while (m.sites[at % SITES].site != site && m.sites[at % SITES].site != NULL)
+    while (m.sites[at % SITES].site != site && m.sites[at % SITES].site) {
         at++;
+    }
     site_count *s = &m.sites[at % SITES];
     s->site = site;
     s->misses++;
@@ -336,12 +352,14 @@ static void site_add(const void *site, ps stalled, ps queued) {
 static void first_touch(line *l, uintptr_t addr, thread *t) {
     l->touched = true;
     l->owner = -1;
-    if (addr < ARENA)
+    if (addr < ARENA) {
         return;
+    }
     line *page = line_of(addr & ~(uintptr_t)4095);
     for (unsigned i = 0; i < 64; i++) {
-        if (&page[i] != l && page[i].touched)
+        if (&page[i] != l && page[i].touched) {
             return;
+        }
     }
     the_totals.faults++;
     t->clock += NS(dice_spread(the_costs.fault, 2));
@@ -349,8 +367,9 @@ static void first_touch(line *l, uintptr_t addr, thread *t) {
 
 static void store_buffered(thread *t, ps done) {
     ps *slot = &t->stores[t->stored++ % STORES];
-    if (*slot > t->clock)
+    if (*slot > t->clock) {
         t->clock = *slot; /* the buffer is full */
+    }
     t->drained = done > t->drained ? done : t->drained + 300;
     *slot = t->drained;
 }
@@ -360,8 +379,9 @@ static void access_line(line *l, uintptr_t addr, access_kind kind, const void *s
     const unsigned me = m.current & 255;
     const uint64_t bit = (uint64_t)1 << me % 64;
     the_totals.accesses++;
-    if (!l->touched)
+    if (!l->touched) {
         first_touch(l, addr, t);
+    }
     if (kind == RMW) {
         the_totals.rmws++;
         t->clock = (t->clock > t->drained ? t->clock : t->drained) + NS(the_costs.rmw);
@@ -369,23 +389,26 @@ static void access_line(line *l, uintptr_t addr, access_kind kind, const void *s
         t->clock += NS(the_costs.hit);
     }
     const bool reads = kind == READ || kind == READ_ATOMIC;
-    if (l->owner == (int)me || (reads && (l->has[me / 64] & bit) != 0))
+    if (l->owner == (int)me || (reads && (l->has[me / 64] & bit) != 0)) {
         return;
+    }
     const ps before = t->clock, begins = l->busy > before ? l->busy : before;
     const ps takes = NS(transfer(l, me, !reads) * (0.8 + 0.4 * dice_unit()));
     if (reads) {
         const ps seen = kind == READ ? (ps)((double)takes / the_costs.overlap) : takes;
         t->clock = begins + seen;
         l->busy = begins + takes / 4; /* several can be given copies one after the other */
-        if (l->owner >= 0)
+        if (l->owner >= 0) {
             l->owner = -1; /* which keeps a copy: it is among those that have it */
+        }
         l->has[me / 64] |= bit;
     } else {
         const ps done = begins + takes;
-        if (kind == RMW)
+        if (kind == RMW) {
             t->clock = done;
-        else
+        } else {
             store_buffered(t, done);
+        }
         l->busy = done;
         l->owner = (int16_t)me;
         memset(l->has, 0, sizeof(l->has));
@@ -395,21 +418,26 @@ static void access_line(line *l, uintptr_t addr, access_kind kind, const void *s
 }
 
 void machine_access(uintptr_t addr, size_t size, access_kind kind, const void *site) {
-    if (!m.on)
+    if (!m.on) {
         return;
-    if (kind >= READ_ATOMIC)
+    }
+    if (kind >= READ_ATOMIC) {
         machine_point();
+    }
     line *l = line_of(addr);
-    if (l == NULL)
+    if (!l) {
         return;
+    }
     access_line(l, addr, kind, site);
-    for (uintptr_t next = (addr | 63) + 1; next < addr + size; next += 64)
+    for (uintptr_t next = (addr | 63) + 1; next < addr + size; next += 64) {
         access_line(line_of(next), next, kind, site);
+    }
 }
 
 void machine_fence(void) {
-    if (!m.on)
+    if (!m.on) {
         return;
+    }
     machine_point();
     thread *t = self();
     the_totals.fences++;
@@ -430,8 +458,9 @@ unsigned machine_sites(site_count out[], unsigned max) {
     static site_count all[SITES];
     unsigned n = 0;
     for (unsigned i = 0; i < SITES; i++) {
-        if (m.sites[i].site != NULL)
+        if (m.sites[i].site) {
             all[n++] = m.sites[i];
+        }
     }
     qsort(all, n, sizeof(all[0]), longer);
     n = n < max ? n : max;
@@ -458,8 +487,9 @@ void sim_call(void) {
 
 void machine_begin(uint64_t seed) {
     m.seed = seed * 0x9e3779b97f4a7c15u + 1;
-    for (unsigned i = 0; i < 2 * LEAVES; i++)
+    for (unsigned i = 0; i < 2 * LEAVES; i++) {
         m.tree[i] = FOR_EVER;
+    }
     m.least = FOR_EVER;
     (void)machine_mapping(ARENA, ARENA_BYTES);
     m.high_lines = machine_mapping(0, ARENA_BYTES / 64 * sizeof(line));

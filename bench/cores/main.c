@@ -34,8 +34,9 @@ static result out;
 
 static double *cost_named(const char *name, size_t length) {
     for (unsigned i = 0; i < FIELDS; i++) {
-        if (strlen(fields[i].name) == length && strncmp(fields[i].name, name, length) == 0)
+        if (strlen(fields[i].name) == length && strncmp(fields[i].name, name, length) == 0) {
             return (double *)(void *)((char *)&the_costs + fields[i].at);
+        }
     }
     fprintf(stderr, "cores: no cost is called %s\n", name);
     exit(2);
@@ -43,8 +44,9 @@ static double *cost_named(const char *name, size_t length) {
 
 static void setting(const char *text, bool scales) {
     const char *equals = strchr(text, '=');
-    if (equals == NULL)
+    if (!equals) {
         exit(2);
+    }
     double *cost = cost_named(text, (size_t)(equals - text));
     *cost = (scales ? *cost : 1) * atof(equals + 1);
 }
@@ -80,10 +82,11 @@ static void print(void) {
            (unsigned long)t->rmws, (unsigned long)t->fences, (unsigned long)t->wakes,
            (unsigned long)t->sleeps, (unsigned long)t->faults, (unsigned long)t->switches,
            (double)t->stalled / 1000, (double)t->queued / 1000);
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         printf("%s[\"%p\",%lu,%.0f,%.0f]", i ? "," : "", sites[i].site,
                (unsigned long)sites[i].misses, (double)sites[i].stalled / 1000,
                (double)sites[i].queued / 1000);
+    }
     printf("]}\n");
 }
 
@@ -95,8 +98,9 @@ static void options(int argc, char **argv) {
     uint64_t seed = 1;
     for (int c; (c = getopt_long(argc, argv, "", all, NULL)) != -1;) {
         if (c == 'r') {
-            for (unsigned i = 0; i < the_rows_count; i++)
+            for (unsigned i = 0; i < the_rows_count; i++) {
                 wanted = strcmp(the_rows[i].name, optarg) == 0 ? &the_rows[i] : wanted;
+            }
         } else if (c == 'w') {
             workers = (unsigned)strtoul(optarg, NULL, 0);
         } else if (c == 's') {
@@ -106,15 +110,17 @@ static void options(int argc, char **argv) {
         } else if (c == 'm') {
             cores_searchers_max = (unsigned)strtoul(optarg, NULL, 0);
         } else if (c == 'l') {
-            for (unsigned i = 0; i < the_rows_count; i++)
+            for (unsigned i = 0; i < the_rows_count; i++) {
                 printf("%s\t%s\n", the_rows[i].name, the_rows[i].what);
+            }
             exit(0);
         } else {
             exit(2);
         }
     }
-    if (wanted == NULL || workers < 1 || workers > CORES_MAX)
+    if (!wanted || workers < 1 || workers > CORES_MAX) {
         exit(2);
+    }
     machine_begin(seed);
 }
 
@@ -122,8 +128,9 @@ static void options(int argc, char **argv) {
 static void same_addresses(char **argv) {
     const int now = personality(0xffffffff);
     if (now >= 0 && (now & ADDR_NO_RANDOMIZE) == 0 &&
-        personality((unsigned long)now | ADDR_NO_RANDOMIZE) >= 0)
+        personality((unsigned long)now | ADDR_NO_RANDOMIZE) >= 0) {
         execv("/proc/self/exe", argv);
+    }
 }
 
 int main(int argc, char **argv) {

@@ -39,7 +39,7 @@ void *sim_memory(size_t size) {
     machine_charge(the_costs.heap);
     size = size == 0 ? 16 : (size + 15) & ~(size_t)15;
     uint64_t *b;
-    if (size / 16 < 64 && freed[size / 16] != NULL) {
+    if (size / 16 < 64 && freed[size / 16]) {
         b = freed[size / 16];
         freed[size / 16] = *(void **)(void *)(b + 2);
     } else {
@@ -82,8 +82,9 @@ unsigned sim_choose(sim_what what, unsigned n) {
 
 void *sim_kernel(size_t size) {
     static void *kernel;
-    if (kernel == NULL)
+    if (!kernel) {
         kernel = take(size, 64);
+    }
     return kernel;
 }
 

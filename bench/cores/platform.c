@@ -32,10 +32,12 @@ int64_t th_os_ticks_ns(uint64_t ticks) {
 int th_os_futex_wait(uint32_t *xword, uint32_t value, int64_t deadline) {
     machine_charge(the_costs.syscall);
     machine_access((uintptr_t)xword, sizeof(*xword), READ_ATOMIC, __builtin_return_address(0));
-    if (sim_newest(xword) != value)
+    if (sim_newest(xword) != value) {
         return -EAGAIN;
-    if (deadline <= sim_now())
+    }
+    if (deadline <= sim_now()) {
         return -ETIMEDOUT;
+    }
     return sim_sleep(xword, deadline) == SIM_TIMEOUT ? -ETIMEDOUT : 0;
 }
 
@@ -64,7 +66,7 @@ static void thread_main(void *ptr) {
 
 void sim_thread_ends(void) {
     void *self = sim_local_here()->self;
-    if (self != NULL && exit_callback != NULL) {
+    if (self && exit_callback) {
         exit_callback(self);
         sim_local_here()->self = NULL;
     }

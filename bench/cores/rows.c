@@ -66,8 +66,9 @@ static void measured(void (*round)(unsigned workers), unsigned workers, unsigned
     round(workers);
     cores_count();
     const double began = cores_clock();
-    for (unsigned i = 0; i < rounds; i++)
+    for (unsigned i = 0; i < rounds; i++) {
         round(workers);
+    }
     out->ns = cores_clock() - began;
     out->ops = ops * rounds;
 }
@@ -85,8 +86,9 @@ static int nothing(void *arg) {
 static void spawn_round(unsigned workers) {
     (void)workers;
     thrum_waitgroup_init(&done.group, SPAWNED);
-    for (unsigned i = 0; i < SPAWNED; i++)
+    for (unsigned i = 0; i < SPAWNED; i++) {
         REQUIRE(thrum_go(nothing, NULL) == 0);
+    }
     REQUIRE(thrum_waitgroup_wait(&done.group) == 0);
 }
 
@@ -110,8 +112,9 @@ static int nothing_each(void *arg) {
 static int spawn_each(void *arg) {
     thrum_waitgroup *wg = arg;
     thrum_waitgroup_init(wg, SPAWNED_EACH);
-    for (unsigned i = 0; i < SPAWNED_EACH; i++)
+    for (unsigned i = 0; i < SPAWNED_EACH; i++) {
         REQUIRE(thrum_go(nothing_each, wg) == 0);
+    }
     REQUIRE(thrum_waitgroup_wait(wg) == 0);
     thrum_waitgroup_done(&done.group);
     return 0;
@@ -119,8 +122,9 @@ static int spawn_each(void *arg) {
 
 static void each_round(unsigned workers) {
     thrum_waitgroup_init(&done.group, workers);
-    for (unsigned i = 0; i < workers; i++)
+    for (unsigned i = 0; i < workers; i++) {
         REQUIRE(thrum_go(spawn_each, &each_done[i].group) == 0);
+    }
     REQUIRE(thrum_waitgroup_wait(&done.group) == 0);
 }
 
@@ -211,8 +215,9 @@ static int micro(void *arg) {
 static void fan_round(unsigned workers) {
     (void)workers;
     thrum_waitgroup_init(&done.group, FAN);
-    for (unsigned i = 0; i < FAN; i++)
+    for (unsigned i = 0; i < FAN; i++) {
         REQUIRE(thrum_go(micro, NULL) == 0);
+    }
     REQUIRE(thrum_waitgroup_wait(&done.group) == 0);
 }
 
@@ -240,8 +245,9 @@ static void post_ran(thrum_task *self, void *arg) {
 
 static void post_from(void *arg) {
     const uintptr_t first = (uintptr_t)arg * POSTS;
-    for (unsigned i = 0; i < POSTS; i++)
+    for (unsigned i = 0; i < POSTS; i++) {
         REQUIRE(thrum_task_post(sched, &posted[first + i].task) == 0);
+    }
 }
 
 /* platform.c's, since these are simulated threads */
@@ -252,18 +258,21 @@ static void post_round(unsigned workers) {
     uintptr_t threads[POSTERS];
     (void)workers;
     thrum_waitgroup_init(&done.group, posters * POSTS);
-    for (unsigned i = 1; i < posters; i++)
+    for (unsigned i = 1; i < posters; i++) {
         REQUIRE(sim_thread_start("poster", post_from, (void *)(uintptr_t)i, &threads[i]) == 0);
+    }
     post_from(0);
-    for (unsigned i = 1; i < posters; i++)
+    for (unsigned i = 1; i < posters; i++) {
         sim_thread_join(threads[i]);
+    }
     REQUIRE(thrum_waitgroup_wait(&done.group) == 0);
 }
 
 static void run_posts(unsigned workers, unsigned n, result *out) {
     posters = n;
-    for (unsigned i = 0; i < posters * POSTS; i++)
+    for (unsigned i = 0; i < posters * POSTS; i++) {
         thrum_task_init(&posted[i].task, post_ran, NULL);
+    }
     started(workers);
     measured(post_round, workers, 1, (uint64_t)posters * POSTS, out);
     out->ideal = workers / 200.0;
@@ -285,8 +294,9 @@ static void (*crowd_step)(unsigned who);
 
 static int crowd_one(void *arg) {
     const unsigned who = (unsigned)(uintptr_t)arg;
-    for (unsigned i = 0; i < crowd_steps; i++)
+    for (unsigned i = 0; i < crowd_steps; i++) {
         crowd_step(who);
+    }
     thrum_waitgroup_done(&done.group);
     return 0;
 }
@@ -296,8 +306,9 @@ static unsigned crowd_fibers;
 static void crowd_round(unsigned workers) {
     (void)workers;
     thrum_waitgroup_init(&done.group, crowd_fibers);
-    for (unsigned i = 0; i < crowd_fibers; i++)
+    for (unsigned i = 0; i < crowd_fibers; i++) {
         REQUIRE(thrum_go(crowd_one, (void *)(uintptr_t)i) == 0);
+    }
     REQUIRE(thrum_waitgroup_wait(&done.group) == 0);
 }
 
@@ -352,20 +363,23 @@ static unsigned chans_count;
 static void chan_step(unsigned who) {
     thrum_chan *chan = chans[who / 2 % chans_count];
     long value = who;
-    if (who % 2 == 0)
+    if (who % 2 == 0) {
         REQUIRE(thrum_chan_send(chan, &value) == 0);
-    else
+    } else {
         REQUIRE(thrum_chan_recv(chan, &value) == 0);
+    }
 }
 
 static void chan_inside(unsigned workers, unsigned n, result *out) {
     chans_count = n;
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         REQUIRE(thrum_chan_create(&chans[i], sizeof(long), 64) == 0);
+    }
     crowd(workers, 2 * workers, n == 1 ? 12800 / workers : 600, chan_step, out);
     out->ops /= 2;
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         REQUIRE(thrum_chan_destroy(chans[i]) == 0);
+    }
 }
 
 static void chans_inside(unsigned workers, result *out) {

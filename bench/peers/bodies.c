@@ -4,16 +4,18 @@
 #include <string.h>
 
 void light_part(float *numbers, size_t begin, size_t end) {
-    for (size_t i = begin; i < end; i++)
+    for (size_t i = begin; i < end; i++) {
         numbers[i] = numbers[i] * 0.5f + 1.0f;
+    }
 }
 
 void skewed_part(uint32_t *out, size_t n, size_t begin, size_t end) {
     for (size_t i = begin; i < end; i++) {
         uint32_t x = (uint32_t)i | 1;
         unsigned rounds = i < n / 100 ? 400 : 4;
-        for (unsigned j = 0; j < rounds; j++)
+        for (unsigned j = 0; j < rounds; j++) {
             x = x * 1664525u + 1013904223u;
+        }
         out[i] = x;
     }
 }
@@ -36,10 +38,12 @@ void sort_few(uint32_t *numbers, uint32_t *spare, size_t count, int into_spare) 
     for (size_t i = 1; i < count; i++) {
         uint32_t moving = numbers[i];
         size_t at = i;
-        for (; at > 0 && moving < numbers[at - 1]; at--)
+        for (; at > 0 && moving < numbers[at - 1]; at--) {
             numbers[at] = numbers[at - 1];
+        }
         numbers[at] = moving;
     }
-    if (into_spare)
+    if (into_spare) {
         memcpy(spare, numbers, count * sizeof(*numbers));
+    }
 }

@@ -8,11 +8,12 @@
 
 static void spawn_round(uint32_t *slots, unsigned n) {
     round_done.reset(n);
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         go([slot = &slots[i]] {
             ++*slot;
             round_done.done();
         });
+    }
     round_done.wait();
 }
 
@@ -22,11 +23,13 @@ static void spawn() {
 
 static void joined_round(uint32_t *slots, unsigned n) {
     static std::vector<fibers::fiber> all;
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         all.emplace_back(fibers::launch::post, std::allocator_arg, *stack_of(),
                          [slot = &slots[i]] { ++*slot; });
-    for (fibers::fiber &f : all)
+    }
+    for (fibers::fiber &f : all) {
         f.join();
+    }
     all.clear();
 }
 
@@ -38,13 +41,14 @@ static void joined() {
 // stacks of 8 GB, and take five times as long. Nothing can be stolen, so the other threads sleep.
 static void burst_round(uint32_t *slots, unsigned n) {
     round_done.reset(n);
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         fibers::fiber(fibers::launch::dispatch, std::allocator_arg, *stack_of(),
                       [slot = &slots[i]] {
                           ++*slot;
                           round_done.done();
                       })
             .detach();
+    }
     round_done.wait();
 }
 
@@ -79,10 +83,11 @@ static void fanout() {
 
 static void link(uint32_t *slots, unsigned i, unsigned n) {
     ++slots[i];
-    if (i + 1 < n)
+    if (i + 1 < n) {
         go([=] { link(slots, i + 1, n); });
-    else
+    } else {
         round_done.done();
+    }
 }
 
 static void chain_round(uint32_t *slots, unsigned n) {
@@ -117,23 +122,26 @@ struct forked {
 
     template <class F> static void all(unsigned n, F f) {
         fibers::fiber forks[12];
-        for (unsigned i = 0; i + 1 < n; i++)
+        for (unsigned i = 0; i + 1 < n; i++) {
             forks[i] = fibers::fiber(fibers::launch::dispatch, std::allocator_arg, *stack_of(),
                                      [&f, i] { f(i); });
+        }
         f(n - 1);
-        for (unsigned i = 0; i + 1 < n; i++)
+        for (unsigned i = 0; i + 1 < n; i++) {
             forks[i].join();
+        }
     }
 
     // Boost has no loops: a range is divided over 64 fibers a worker.
     template <class F> static void range(size_t n, F f) {
         const size_t parts = 64 * peer.workers;
         waitgroup left((unsigned)parts);
-        for (size_t i = 0; i < parts; i++)
+        for (size_t i = 0; i < parts; i++) {
             go([&, i] {
                 f(n * i / parts, n * (i + 1) / parts);
                 left.done();
             });
+        }
         left.wait();
     }
 };
@@ -146,8 +154,9 @@ static void wake() {
         inside(
             [] {
                 uint64_t sent;
-                while (requests.pop(sent) == fibers::channel_op_status::success)
+                while (requests.pop(sent) == fibers::channel_op_status::success) {
                     answers.push((uint64_t)peer_now() - sent);
+                }
             },
             true);
     });
@@ -180,14 +189,17 @@ static double file_bytes() {
     double bytes = 0, kb;
     char line[256];
     FILE *status = fopen("/proc/self/status", "r");
-    while (status && fgets(line, sizeof(line), status))
+    while (status && fgets(line, sizeof(line), status)) {
         if (sscanf(line, "VmRSS: %lf", &kb) == 1 || sscanf(line, "VmSwap: %lf", &kb) == 1 ||
-            sscanf(line, "VmPTE: %lf", &kb) == 1)
+            sscanf(line, "VmPTE: %lf", &kb) == 1) {
             bytes += kb * 1024;
+        }
+    }
     fclose(status);
     FILE *maps = fopen("/proc/self/maps", "r");
-    while (maps && fgets(line, sizeof(line), maps))
+    while (maps && fgets(line, sizeof(line), maps)) {
         bytes += 256;
+    }
     fclose(maps);
     return bytes;
 }
@@ -199,13 +211,14 @@ static void blocked() {
     inside([&] {
         waitgroup waiting(n), running(n), gate(1);
         peer_span span = peer_begin();
-        for (unsigned i = 0; i < n; i++)
+        for (unsigned i = 0; i < n; i++) {
             go([&, i] {
                 waiting.done();
                 gate.wait();
                 slots[i]++;
                 running.done();
             });
+        }
         waiting.wait();
         peer_end(&span);
         boost::this_fiber::sleep_for(std::chrono::milliseconds(100));
@@ -213,8 +226,9 @@ static void blocked() {
         peer_row_per_op("blocked-time", &span, n);
         gate.done();
         running.wait();
-        for (unsigned i = 0; i < 100; i++)
+        for (unsigned i = 0; i < 100; i++) {
             boost::this_fiber::yield();
+        }
     });
     peer_check_slots(slots, n, 1);
 }
@@ -230,7 +244,7 @@ static void sleep_all(const peer_crowd &crowd) {
     inside(
         [&] {
             waitgroup left(n);
-            for (unsigned i = 0; i < n; i++)
+            for (unsigned i = 0; i < n; i++) {
                 go([&, i] {
                     uint32_t random = i * 2654435761u + 1;
                     for (unsigned j = 0; j < rounds; j++) {
@@ -242,15 +256,18 @@ static void sleep_all(const peer_crowd &crowd) {
                         boost::this_fiber::sleep_until(until);
                         auto late = std::chrono::steady_clock::now() - until;
                         static thread_local unsigned mine = threads++;
-                        if (j >= crowd.unnoted)
+                        if (j >= crowd.unnoted) {
                             peer_histogram_add(&lateness[mine % 64],
                                                std::chrono::nanoseconds(late).count());
+                        }
                     }
                     left.done();
                 });
+            }
             left.wait();
-            for (unsigned i = 0; i < 100; i++)
+            for (unsigned i = 0; i < 100; i++) {
                 boost::this_fiber::yield();
+            }
         },
         true);
     peer_end(&span);

@@ -55,8 +55,9 @@ class waitgroup {
             std::unique_lock<fibers::mutex> guard(lock);
             all.wait(guard, [&] { return left.load(std::memory_order_acquire) == 0; });
         }
-        while (!free.load(std::memory_order_acquire))
+        while (!free.load(std::memory_order_acquire)) {
             boost::this_fiber::yield();
+        }
     }
 };
 
@@ -67,11 +68,12 @@ template <class F> static void inside(F f, bool asleep = false) {
     fibers::condition_variable more;
     bool ended = false;
     std::vector<std::thread> threads;
-    for (unsigned i = 0; i < peer.workers; i++)
+    for (unsigned i = 0; i < peer.workers; i++) {
         threads.emplace_back([&, i] {
             // The algorithm waits for all of its threads, and cannot do with one.
-            if (peer.workers > 1)
+            if (peer.workers > 1) {
                 fibers::use_scheduling_algorithm<fibers::algo::work_stealing>(peer.workers, asleep);
+            }
             if (i == 0) {
                 fibers::fiber(std::allocator_arg, *stack_of(), f).join();
                 std::unique_lock<fibers::mutex> guard(lock);
@@ -82,8 +84,10 @@ template <class F> static void inside(F f, bool asleep = false) {
                 more.wait(guard, [&] { return ended; });
             }
         });
-    for (std::thread &t : threads)
+    }
+    for (std::thread &t : threads) {
         t.join();
+    }
 }
 
 static waitgroup round_done(0);
@@ -93,20 +97,22 @@ template <class F> static peer_span crowd(unsigned n, F body) {
     peer_span span;
     inside([&] {
         waitgroup waiting(n), running(n), gate(1);
-        for (unsigned i = 0; i < n; i++)
+        for (unsigned i = 0; i < n; i++) {
             go([&, i] {
                 waiting.done();
                 gate.wait();
                 body(i);
                 running.done();
             });
+        }
         waiting.wait();
         span = peer_begin();
         gate.done();
         running.wait();
         peer_end(&span);
-        for (unsigned i = 0; i < 100; i++) // the last ones may still be on their way out
+        for (unsigned i = 0; i < 100; i++) { // the last ones may still be on their way out
             boost::this_fiber::yield();
+        }
     });
     return span;
 }

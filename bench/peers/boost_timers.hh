@@ -53,14 +53,16 @@ struct asio_timers {
     void renew(unsigned end) {
         const unsigned n = (unsigned)each.size();
         for (unsigned i = 0; i < 64 && renewed < end; i++, renewed++) {
-            if (renewed == n / 10)
+            if (renewed == n / 10) {
                 span = peer_begin();
+            }
             asio::steady_timer &timer = each[cold ? any_number() % n : renewed % n];
             pending += timer.expires_at(any_deadline());
             wait_for(timer);
         }
-        if (renewed < end)
+        if (renewed < end) {
             asio::post(context, [this, end] { renew(end); });
+        }
     }
 
     void run(const char *name) {
@@ -74,8 +76,9 @@ struct asio_timers {
         context.poll();
         peer_end(&span);
         peer_check(pending == end && cancelled == end, "a timer was not pending");
-        for (asio::steady_timer &timer : each)
+        for (asio::steady_timer &timer : each) {
             peer_check(timer.cancel() == 1, "a timer is not pending");
+        }
         context.poll();
         peer_check(cancelled == end + n, "a handler was not called");
         peer_row_per_op(name, &span, n);

@@ -54,21 +54,24 @@ typedef fibers::unbuffered_channel<uint64_t> rendezvous;
 
 // With several workers the players steal each other all the time, and a tenth of the balls will do.
 template <class C> static void play(const char *name, C &there, C &back, unsigned rounds) {
-    if (peer.workers > 1)
+    if (peer.workers > 1) {
         rounds = rounds / 10 + 1000;
+    }
     inside([&] {
         uint64_t ball = 0;
         waitgroup ended(1);
         go([&] {
             uint64_t mine;
-            while (there.pop(mine) == fibers::channel_op_status::success)
+            while (there.pop(mine) == fibers::channel_op_status::success) {
                 back.push(mine + 1);
+            }
             ended.done();
         });
         peer_span span;
         for (unsigned i = 0; i < rounds + rounds / 10; i++) {
-            if (i == rounds / 10)
+            if (i == rounds / 10) {
                 span = peer_begin();
+            }
             there.push(ball);
             back.pop(ball);
             ball++;
@@ -105,7 +108,7 @@ static void stream(const char *name, unsigned sides, unsigned full) {
         waitgroup sending(sides), receiving(sides);
         std::vector<std::vector<uint64_t>> tallies(sides, std::vector<uint64_t>(16));
         span = peer_begin();
-        for (unsigned i = 0; i < sides; i++)
+        for (unsigned i = 0; i < sides; i++) {
             go([&, i] {
                 uint64_t elem, mine = 0, total = 0;
                 while (c.pop(elem) == fibers::channel_op_status::success) {
@@ -116,12 +119,15 @@ static void stream(const char *name, unsigned sides, unsigned full) {
                 tallies[i][1] = total;
                 receiving.done();
             });
-        for (unsigned i = 0; i < sides; i++)
+        }
+        for (unsigned i = 0; i < sides; i++) {
             go([&] {
-                for (uint64_t elem = 1; elem <= elems; elem++)
+                for (uint64_t elem = 1; elem <= elems; elem++) {
                     c.push(elem);
+                }
                 sending.done();
             });
+        }
         sending.wait();
         c.close();
         receiving.wait();
@@ -149,18 +155,21 @@ static void contended() {
     inside([&] {
         peer_span span;
         for (unsigned round = 0; round < rounds + rounds / 10 + 1; round++) {
-            if (round == rounds / 10 + 1)
+            if (round == rounds / 10 + 1) {
                 span = peer_begin();
+            }
             buffered c(1024);
             waitgroup ended(senders + 1);
             uint64_t sum = 0;
             go([&] {
-                for (unsigned i = 0; i < senders; i++)
+                for (unsigned i = 0; i < senders; i++) {
                     go([&] {
-                        for (uint64_t elem = 0; elem < sent; elem++)
+                        for (uint64_t elem = 0; elem < sent; elem++) {
                             c.push(elem);
+                        }
                         ended.done();
                     });
+                }
                 uint64_t elem;
                 for (unsigned i = 0; i < senders * sent; i++) {
                     c.pop(elem);
@@ -185,17 +194,19 @@ static void grow(buffered &up, uint64_t first, uint64_t leaves) {
     buffered c(16);
     uint64_t sum = 0, part;
     fibers::fiber children[10];
-    for (uint64_t i = 0; i < 10; i++)
+    for (uint64_t i = 0; i < 10; i++) {
         children[i] = fibers::fiber(
             fibers::launch::dispatch, std::allocator_arg, *stack_of(),
             [&c, first, leaves, i] { grow(c, first + i * (leaves / 10), leaves / 10); });
+    }
     for (unsigned i = 0; i < 10; i++) {
         c.pop(part);
         sum += part;
     }
     // The channel is this fiber's: no child may be in it any more.
-    for (fibers::fiber &child : children)
+    for (fibers::fiber &child : children) {
         child.join();
+    }
     up.push(sum);
 }
 
@@ -221,8 +232,9 @@ typedef std::vector<std::unique_ptr<buffered>> row_of_channels;
 
 static row_of_channels channels(unsigned n, unsigned capacity) {
     row_of_channels all;
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         all.push_back(std::make_unique<buffered>(capacity));
+    }
     return all;
 }
 
@@ -255,7 +267,7 @@ static void event_chain() {
     uint64_t passed = 0;
     inside([&] {
         waitgroup ended(links);
-        for (unsigned i = 0; i < links; i++)
+        for (unsigned i = 0; i < links; i++) {
             go([&, i] {
                 for (unsigned j = 0; j < rounds; j++) {
                     take(*events[i]);
@@ -264,10 +276,12 @@ static void event_chain() {
                 }
                 ended.done();
             });
+        }
         peer_span span;
         for (unsigned j = 0; j < rounds; j++) {
-            if (j == rounds / 10)
+            if (j == rounds / 10) {
                 span = peer_begin();
+            }
             events[0]->push(0);
             take(*events[links]);
         }
@@ -315,22 +329,25 @@ static void tickets() {
     inside([&] {
         peer_span span;
         for (unsigned round = 0; round < rounds; round++) {
-            if (round == rounds / 10)
+            if (round == rounds / 10) {
                 span = peer_begin();
+            }
             turns[0]->push(0);
-            for (unsigned i = n; i-- > 0;)
+            for (unsigned i = n; i-- > 0;) {
                 go([&, i] {
                     take(*turns[i]);
                     peer_check(turn % n == i, "out of order");
                     turn++;
                     turns[i + 1]->push(0);
                 });
+            }
             take(*turns[n]);
         }
         peer_end(&span);
         peer_row_per_op("tickets", &span, (uint64_t)(rounds - rounds / 10) * n);
-        for (unsigned i = 0; i < 100; i++) // the last ones may still be on their way out
+        for (unsigned i = 0; i < 100; i++) { // the last ones may still be on their way out
             boost::this_fiber::yield();
+        }
     });
     peer_check(turn == (uint64_t)rounds * n, "turns were lost");
 }
@@ -342,8 +359,9 @@ static void pool_by(const char *name, unsigned n) {
         uint64_t uses = 0;
     } objects[10];
     fibers::buffered_channel<object *> free(16);
-    for (object &o : objects)
+    for (object &o : objects) {
         free.push(&o);
+    }
     peer_span span = crowd(n, [&](unsigned) {
         object *o;
         for (unsigned i = 0; i < steps; i++) {
@@ -353,8 +371,9 @@ static void pool_by(const char *name, unsigned n) {
         }
     });
     uint64_t uses = 0;
-    for (object &o : objects)
+    for (object &o : objects) {
         uses += o.uses;
+    }
     peer_check(uses == (uint64_t)n * steps, "uses were lost");
     peer_row_per_op(name, &span, uses);
 }
@@ -373,10 +392,11 @@ static void yield_many() {
         peer_span span;
         uint32_t *slots = peer_slots(n);
         for (unsigned round = 0; round < rounds + 2; round++) {
-            if (round == 2)
+            if (round == 2) {
                 span = peer_begin();
+            }
             round_done.reset(n);
-            for (unsigned i = 0; i < n; i++)
+            for (unsigned i = 0; i < n; i++) {
                 go([slot = &slots[i]] {
                     for (unsigned j = 0; j < steps; j++) {
                         boost::this_fiber::yield();
@@ -384,6 +404,7 @@ static void yield_many() {
                     }
                     round_done.done();
                 });
+            }
             round_done.wait();
         }
         peer_end(&span);
@@ -395,7 +416,7 @@ static void yield_many() {
 // A thousand fibers start two each, which talk once over two channels for one value.
 static void talk_round(uint32_t *slots, unsigned n) {
     round_done.reset(n);
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         go([slot = &slots[i]] {
             buffered there(2), back(2);
             fibers::fiber other(fibers::launch::post, std::allocator_arg, *stack_of(), [&] {
@@ -410,6 +431,7 @@ static void talk_round(uint32_t *slots, unsigned n) {
             other.join();
             round_done.done();
         });
+    }
     round_done.wait();
 }
 

@@ -19,8 +19,9 @@ template <class S> struct forkjoin {
     // ---- fib ----
 
     __attribute__((noinline)) static uint64_t fib_call(unsigned n) {
-        if (n < 2)
+        if (n < 2) {
             return n;
+        }
         uint64_t first, second;
         S::both([&] { first = fib_call(n - 1); }, [&] { second = fib_call(n - 2); });
         return first + second;
@@ -56,14 +57,16 @@ template <class S> struct forkjoin {
     // ---- skynet ----
 
     __attribute__((noinline)) static uint64_t sky_call(uint64_t number, uint64_t leaves) {
-        if (leaves == 1)
+        if (leaves == 1) {
             return number;
+        }
         uint64_t sums[10];
         S::all(10,
                [&](unsigned i) { sums[i] = sky_call(number + i * (leaves / 10), leaves / 10); });
         uint64_t sum = 0;
-        for (uint64_t part : sums)
+        for (uint64_t part : sums) {
             sum += part;
+        }
         return sum;
     }
 
@@ -87,22 +90,26 @@ template <class S> struct forkjoin {
 
     static int place(unsigned queens, unsigned row, unsigned columns, unsigned left,
                      unsigned right) {
-        if (row == queens)
+        if (row == queens) {
             return 1;
+        }
         unsigned bits[12], n = 0;
         int found[12];
         for (unsigned free = ~(columns | left | right) & ((1u << queens) - 1); free;
-             free &= free - 1)
+             free &= free - 1) {
             bits[n++] = free & -free;
-        if (n == 0)
+        }
+        if (n == 0) {
             return 0;
+        }
         S::all(n, [&](unsigned i) {
             found[i] = place(queens, row + 1, columns | bits[i], (left | bits[i]) << 1,
                              (right | bits[i]) >> 1);
         });
         int sum = 0;
-        for (unsigned i = 0; i < n; i++)
+        for (unsigned i = 0; i < n; i++) {
             sum += found[i];
+        }
         return sum;
     }
 
@@ -125,8 +132,9 @@ template <class S> struct forkjoin {
     // ---- merge sort ----
 
     static void merge(const uint32_t *a, size_t an, const uint32_t *b, size_t bn, uint32_t *out) {
-        if (an + bn <= 4096)
+        if (an + bn <= 4096) {
             return merge_serially(a, an, b, bn, out);
+        }
         if (an < bn) {
             std::swap(a, b);
             std::swap(an, bn);
@@ -138,8 +146,9 @@ template <class S> struct forkjoin {
     }
 
     static void sort_call(uint32_t *numbers, uint32_t *spare, size_t n, bool into_spare) {
-        if (n <= 32)
+        if (n <= 32) {
             return sort_few(numbers, spare, n, into_spare);
+        }
         size_t half = n / 2;
         S::both([=] { sort_call(numbers + half, spare + half, n - half, !into_spare); },
                 [=] { sort_call(numbers, spare, half, !into_spare); });
@@ -166,8 +175,9 @@ template <class S> struct forkjoin {
             peer_end(&span);
         });
         S::stop();
-        for (uint32_t x : numbers)
+        for (uint32_t x : numbers) {
             after += x;
+        }
         peer_check(std::is_sorted(numbers.begin(), numbers.end()) && before == after, "not sorted");
         peer_row_ms("sort", &span, 1);
     }
@@ -187,8 +197,9 @@ template <class S> struct forkjoin {
             }
         });
         S::stop();
-        for (float x : numbers)
+        for (float x : numbers) {
             peer_check(x == 2.5f, "an element was not done twice");
+        }
         peer_row_ms("for-light", &span, 1);
     }
 

@@ -54,8 +54,9 @@ struct omp {
     template <class F> static void range(size_t n, F f) {
         const size_t parts = 64 * peer.workers;
 #pragma omp taskloop grainsize(1) default(shared)
-        for (size_t i = 0; i < parts; i++)
+        for (size_t i = 0; i < parts; i++) {
             f(n * i / parts, n * (i + 1) / parts);
+        }
     }
 };
 

@@ -49,8 +49,9 @@ static inline int64_t peer_now(void) {
 
 static inline void peer_sleep_us(int64_t us) {
     struct timespec left = {us / 1000000, us % 1000000 * 1000};
-    while (nanosleep(&left, &left) != 0)
+    while (nanosleep(&left, &left) != 0) {
         continue;
+    }
 }
 
 static inline uint64_t peer_context_switches(void) {
@@ -109,8 +110,9 @@ static inline uint32_t *peer_slots(unsigned n) {
 }
 
 static inline void peer_check_slots(uint32_t *slots, unsigned n, unsigned runs) {
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         peer_check(slots[i] == runs, "task %u ran %u times, not %u", i, slots[i], runs);
+    }
     free(slots);
 }
 
@@ -122,11 +124,13 @@ static inline void peer_rounds(const char *name, unsigned n, unsigned rounds,
                                void (*round)(uint32_t *slots, unsigned n)) {
     uint32_t *slots = peer_slots(n);
     unsigned warm = rounds / 10 + 1;
-    for (unsigned i = 0; i < warm; i++)
+    for (unsigned i = 0; i < warm; i++) {
         round(slots, n);
+    }
     peer_span span = peer_begin();
-    for (unsigned i = 0; i < rounds; i++)
+    for (unsigned i = 0; i < rounds; i++) {
         round(slots, n);
+    }
     peer_end(&span);
     peer_row_per_op(name, &span, (uint64_t)n * rounds);
     peer_check_slots(slots, n, warm + rounds);
@@ -140,8 +144,9 @@ static inline void peer_burst(void (*round)(uint32_t *slots, unsigned n)) {
         peer_span span = peer_begin();
         round(slots, n);
         peer_end(&span);
-        if (i != 1)
+        if (i != 1) {
             peer_row_per_op(i == 0 ? "spawn-burst-cold" : "spawn-burst", &span, n);
+        }
     }
     peer_check_slots(slots, n, 3);
 }
@@ -185,8 +190,9 @@ static inline double peer_class_us(unsigned c) {
 
 static inline uint64_t peer_histogram_count(const peer_histogram *h) {
     uint64_t n = 0;
-    for (unsigned c = 0; c < PEER_CLASSES; c++)
+    for (unsigned c = 0; c < PEER_CLASSES; c++) {
         n += h->counts[c];
+    }
     return n;
 }
 
@@ -206,13 +212,15 @@ static const peer_histogram *peer_next_histogram;
 static inline void peer_write_histogram(void) {
     const peer_histogram *h = peer_next_histogram;
     peer_next_histogram = NULL;
-    if (h == NULL)
+    if (!h) {
         return;
+    }
     const char *comma = "";
     printf(", \"histogram\": [");
     for (unsigned c = 0; c < PEER_CLASSES; c++) {
-        if (h->counts[c] == 0)
+        if (h->counts[c] == 0) {
             continue;
+        }
         printf("%s[%.6g, %u]", comma, peer_class_us(c), h->counts[c]);
         comma = ", ";
     }
@@ -238,8 +246,9 @@ static inline void peer_wake(int64_t (*once)(void)) {
     }
     peer_end(&span);
     static peer_histogram all;
-    for (unsigned i = 0; i < rounds; i++)
+    for (unsigned i = 0; i < rounds; i++) {
         peer_histogram_add(&all, (int64_t)(us[i] * 1000));
+    }
     qsort(us, rounds, sizeof(double), peer_compare);
     peer_next_histogram = &all;
     peer_row("wake-p50", "us", us[rounds / 2], rounds, &span);
@@ -271,9 +280,11 @@ static inline void peer_sleeps(const peer_crowd *crowd, peer_histogram *tables, 
                                double cpu_us, const peer_span *span) {
     uint64_t ops = (uint64_t)crowd->sleepers * crowd->rounds;
     char name[64];
-    for (unsigned i = 1; i < count; i++)
-        for (unsigned c = 0; c < PEER_CLASSES; c++)
+    for (unsigned i = 1; i < count; i++) {
+        for (unsigned c = 0; c < PEER_CLASSES; c++) {
             tables[0].counts[c] += tables[i].counts[c];
+        }
+    }
     peer_check(peer_histogram_count(tables) == ops - (uint64_t)crowd->sleepers * crowd->unnoted,
                "sleeps were lost");
     peer_row(crowd->name, "us", cpu_us / (double)ops, ops, span);
@@ -316,8 +327,9 @@ static inline bool peer_listed(const char *list, const char *separators, const c
                                size_t length) {
     while (*list != '\0') {
         size_t n = strcspn(list, separators);
-        if (n == length && strncmp(list, name, n) == 0)
+        if (n == length && strncmp(list, name, n) == 0) {
             return true;
+        }
         list += n;
         list += strspn(list, separators);
     }
@@ -325,10 +337,11 @@ static inline bool peer_listed(const char *list, const char *separators, const c
 }
 
 static inline bool peer_wanted(const peer_work *work, const char *only) {
-    for (const char *name = work->names; only != NULL && *name != '\0';) {
+    for (const char *name = work->names; only && *name != '\0';) {
         size_t n = strcspn(name, " ");
-        if (peer_listed(only, ",", name, n))
+        if (peer_listed(only, ",", name, n)) {
             return true;
+        }
         name += n;
         name += strspn(name, " ");
     }
@@ -342,35 +355,39 @@ static inline int peer_main(const char *system, const char *version, const peer_
     peer.system = system;
     peer.workers = 1;
     for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--list") == 0)
+        if (strcmp(argv[i], "--list") == 0) {
             list = true;
-        else if (strcmp(argv[i], "--quick") == 0)
+        } else if (strcmp(argv[i], "--quick") == 0) {
             peer.quick = true;
-        else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
+        } else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
             only = argv[++i];
-        else if (strcmp(argv[i], "--workers") == 0 && i + 1 < argc)
+        } else if (strcmp(argv[i], "--workers") == 0 && i + 1 < argc) {
             peer.workers = (unsigned)atoi(argv[++i]);
-        else
+        } else {
             peer_check(false, "not an option: %s", argv[i]);
+        }
     }
     peer_check(peer.workers > 0, "not a number of workers");
     if (list) {
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; i < count; i++) {
             for (const char *c = works[i].names; *c != '\0'; c += *c == ' ') {
                 size_t n = strcspn(c, " ");
                 printf("%.*s\n", (int)n, c);
                 c += n;
             }
+        }
         return 0;
     }
     printf("{\"machine\": {\"system\": \"%s\", \"version\": \"%s\", \"command\": \"", system,
            version);
-    for (int i = 0; i < argc; i++)
+    for (int i = 0; i < argc; i++) {
         printf("%s%s", i == 0 ? "" : " ", argv[i]);
+    }
     printf("\"},\n \"rows\": [");
     for (size_t i = 0; i < count; i++) {
-        if (peer_wanted(&works[i], only))
+        if (peer_wanted(&works[i], only)) {
             works[i].run();
+        }
     }
     printf("\n ]}\n");
     return 0;

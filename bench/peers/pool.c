@@ -27,17 +27,20 @@ static struct {
 static void *work(void *arg) {
     pthread_mutex_lock(&pool.lock);
     for (;;) {
-        while (pool.first == NULL && !pool.ended)
+        while (!pool.first && !pool.ended) {
             pthread_cond_wait(&pool.more, &pool.lock);
-        if (pool.first == NULL)
+        }
+        if (!pool.first) {
             break;
+        }
         task *t = pool.first;
         pool.first = t->next;
         pthread_mutex_unlock(&pool.lock);
         t->run(t);
         pthread_mutex_lock(&pool.lock);
-        if (--pool.left == 0)
+        if (--pool.left == 0) {
             pthread_cond_broadcast(&pool.done);
+        }
     }
     pthread_mutex_unlock(&pool.lock);
     return arg;
@@ -45,8 +48,9 @@ static void *work(void *arg) {
 
 static void start(void) {
     pool.threads = calloc(peer.workers, sizeof(pthread_t));
-    for (unsigned i = 0; i < peer.workers; i++)
+    for (unsigned i = 0; i < peer.workers; i++) {
         peer_check(pthread_create(&pool.threads[i], NULL, work, NULL) == 0, "no thread");
+    }
 }
 
 static void stop(void) {
@@ -54,8 +58,9 @@ static void stop(void) {
     pool.ended = true;
     pthread_cond_broadcast(&pool.more);
     pthread_mutex_unlock(&pool.lock);
-    for (unsigned i = 0; i < peer.workers; i++)
+    for (unsigned i = 0; i < peer.workers; i++) {
         pthread_join(pool.threads[i], NULL);
+    }
     free(pool.threads);
     pool.ended = false;
 }
@@ -63,10 +68,11 @@ static void stop(void) {
 static void post(task *t) {
     pthread_mutex_lock(&pool.lock);
     t->next = NULL;
-    if (pool.first == NULL)
+    if (!pool.first) {
         pool.first = t;
-    else
+    } else {
         pool.last->next = t;
+    }
     pool.last = t;
     pool.left++;
     pthread_cond_signal(&pool.more);
@@ -75,8 +81,9 @@ static void post(task *t) {
 
 static void wait_done(void) {
     pthread_mutex_lock(&pool.lock);
-    while (pool.left > 0)
+    while (pool.left > 0) {
         pthread_cond_wait(&pool.done, &pool.lock);
+    }
     pthread_mutex_unlock(&pool.lock);
 }
 
@@ -135,11 +142,13 @@ static void threads_round(uint32_t *slots, unsigned n) {
     pthread_t threads[THREADS];
     remote_slots = slots;
     (void)n;
-    for (unsigned i = 0; i < THREADS; i++)
+    for (unsigned i = 0; i < THREADS; i++) {
         peer_check(pthread_create(&threads[i], NULL, post_part, (void *)(uintptr_t)i) == 0,
                    "no thread");
-    for (unsigned i = 0; i < THREADS; i++)
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);
+    }
 }
 
 static void run_remote_spawn(void) {
@@ -184,13 +193,15 @@ static task links[1001];
 
 static void link_run(task *self) {
     ++*self->slot;
-    if (self < &links[999])
+    if (self < &links[999]) {
         post(self + 1);
+    }
 }
 
 static void chain_round(uint32_t *slots, unsigned n) {
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         links[i] = (task){NULL, link_run, &slots[i]};
+    }
     post(&links[0]);
     wait_done();
 }

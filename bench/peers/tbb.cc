@@ -46,16 +46,18 @@ struct onetbb {
 
     template <class F> static void all(unsigned n, F f) {
         tbb::task_group group;
-        for (unsigned i = 0; i + 1 < n; i++)
+        for (unsigned i = 0; i + 1 < n; i++) {
             group.run([&f, i] { f(i); });
+        }
         f(n - 1);
         group.wait();
     }
 
     template <class F> static void tasks(unsigned n, F f) {
         tbb::task_group group;
-        for (unsigned i = 0; i < n; i++)
+        for (unsigned i = 0; i < n; i++) {
             group.run([f, i] { f(i); });
+        }
         group.wait();
     }
 
@@ -143,18 +145,21 @@ static void threads_round(uint32_t *slots, unsigned n) {
     const unsigned threads = 8;
     std::vector<std::thread> all;
     done.left = n;
-    for (unsigned t = 0; t < threads; t++)
+    for (unsigned t = 0; t < threads; t++) {
         all.emplace_back([=] {
             for (uint32_t *slot = slots + n / threads * t; slot < slots + n / threads * (t + 1);
-                 slot++)
+                 slot++) {
                 arena->enqueue([slot] {
                     ++*slot;
                     one_done();
                 });
+            }
             wait_done();
         });
-    for (std::thread &t : all)
+    }
+    for (std::thread &t : all) {
         t.join();
+    }
 }
 
 static void remote_spawn() {
@@ -165,8 +170,9 @@ static void remote_spawn() {
 
 static void link(tbb::task_group *group, uint32_t *slots, unsigned i, unsigned n) {
     ++slots[i];
-    if (i + 1 < n)
+    if (i + 1 < n) {
         group->run([=] { link(group, slots, i + 1, n); });
+    }
 }
 
 static void chain_round(uint32_t *slots, unsigned n) {

@@ -75,8 +75,9 @@ static void queue_call(work *w);
 
 static void call_ended(uv_work_t *request, int status) {
     ended(request, status);
-    if (--calls_left > 0)
+    if (--calls_left > 0) {
         queue_call((work *)request->data);
+    }
 }
 
 static void queue_call(work *w) {
@@ -138,8 +139,9 @@ static void timers(const char *name, bool cold) {
     }
     peer_span span;
     for (unsigned i = 0; i < n + n / 10; i++) {
-        if (i == n / 10)
+        if (i == n / 10) {
             span = peer_begin();
+        }
         uv_timer_t *timer = &each[cold ? any_number() % n : i % n];
         peer_check(uv_timer_stop(timer) == 0, "not stopped");
         set_timer(timer);
@@ -180,10 +182,12 @@ static void sleep_once(sleeper *s);
 
 static void slept(uv_timer_t *timer) {
     sleeper *s = (sleeper *)timer->data;
-    if (crowd.rounds - s->rounds >= crowd.unnoted)
+    if (crowd.rounds - s->rounds >= crowd.unnoted) {
         peer_histogram_add(&lateness, peer_now() - s->until_ns);
-    if (--s->rounds > 0)
+    }
+    if (--s->rounds > 0) {
         sleep_once(s);
+    }
 }
 
 static void sleep_once(sleeper *s) {
@@ -215,8 +219,9 @@ static void sleep_all(peer_crowd all) {
     uv_run(loop, UV_RUN_DEFAULT);
     peer_end(&span);
     cpu = peer_process_cpu_us() - cpu;
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         forget(&sleepers[i].timer);
+    }
     uv_run(loop, UV_RUN_DEFAULT);
     peer_sleeps(&crowd, &lateness, 1, cpu, &span);
     free(sleepers);

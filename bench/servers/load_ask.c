@@ -51,8 +51,8 @@ static void send_one(peer *p) {
         return;
     }
     p->when[p->sent++ % FLYING_MAX] = load_now();
-    const int64_t n = p->tls != NULL ? load_tls_send(p->tls, a.piece, (unsigned)a.size)
-                                     : send(p->fd, a.piece, a.size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const int64_t n = p->tls ? load_tls_send(p->tls, a.piece, (unsigned)a.size)
+                             : send(p->fd, a.piece, a.size, MSG_NOSIGNAL | MSG_DONTWAIT);
     must(n == (int64_t)a.size ? 0 : -1, "send");
 }
 
@@ -72,8 +72,8 @@ static bool answered(peer *p, int64_t now) {
 static unsigned take(peer *p) {
     char text[16384];
     unsigned whole = 0;
-    const int64_t n = p->tls != NULL ? load_tls_receive(p->tls, text, sizeof text)
-                                     : recv(p->fd, text, sizeof text, MSG_DONTWAIT);
+    const int64_t n = p->tls ? load_tls_receive(p->tls, text, sizeof text)
+                             : recv(p->fd, text, sizeof text, MSG_DONTWAIT);
     if (n < 0 && errno == EAGAIN) {
         return 0;
     }
@@ -113,7 +113,7 @@ static void run_until(const load *l, int set, int timer, int64_t end) {
         const int n = epoll_wait(set, events, EVENTS, 100);
         for (int i = 0; i < n; i++) {
             peer *p = events[i].data.ptr;
-            if (p == NULL) {
+            if (!p) {
                 send_due(l, timer);
             } else {
                 for (unsigned back = take(p); back > 0 && timer < 0; back--) {
@@ -127,7 +127,7 @@ static void run_until(const load *l, int set, int timer, int64_t end) {
 static void ask(const load *l) {
     const int set = (int)must(epoll_create1(EPOLL_CLOEXEC), "epoll_create1");
     a.peers = calloc(l->connections, sizeof *a.peers);
-    must(a.peers != NULL ? 0 : -1, "memory");
+    must(a.peers ? 0 : -1, "memory");
     for (unsigned i = 0; i < l->connections; i++) {
         struct epoll_event event = {.events = EPOLLIN, .data.ptr = &a.peers[i]};
         a.peers[i].fd = load_connect(l->port, 0);

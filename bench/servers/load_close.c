@@ -73,7 +73,7 @@ static void take(slot *s, int port) {
 void load_close(const load *l) {
     struct epoll_event events[EVENTS];
     slot *slots = calloc(l->connections, sizeof *slots);
-    must(slots != NULL ? 0 : -1, "memory");
+    must(slots ? 0 : -1, "memory");
     c.set = (int)must(epoll_create1(EPOLL_CLOEXEC), "epoll_create1");
     const int64_t begin = load_now();
     const int64_t end = begin + (int64_t)(l->seconds * 1e9);

@@ -26,7 +26,7 @@ void load_silent(const load *l) {
     struct epoll_event events[EVENTS];
     const int set = (int)must(epoll_create1(EPOLL_CLOEXEC), "epoll_create1");
     int *fds = calloc(l->connections, sizeof *fds);
-    must(fds != NULL ? 0 : -1, "memory");
+    must(fds ? 0 : -1, "memory");
     for (unsigned i = 0; i < l->connections; i++) {
         struct epoll_event event = {.events = EPOLLIN,
                                     .data.fd = fds[i] = load_connect(l->port, 0)};

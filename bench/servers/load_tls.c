@@ -10,13 +10,12 @@
 
 void *load_tls_begin(int fd) {
     static SSL_CTX *context;
-    if (context == NULL) {
+    if (!context) {
         context = SSL_CTX_new(TLS_client_method());
-        must(context != NULL && SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) ? 0 : -1,
-             "OpenSSL");
+        must(context && SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) ? 0 : -1, "OpenSSL");
     }
     SSL *ssl = SSL_new(context);
-    must(ssl != NULL && SSL_set_fd(ssl, fd) && SSL_connect(ssl) == 1 ? 0 : -1, "TLS handshake");
+    must(ssl && SSL_set_fd(ssl, fd) && SSL_connect(ssl) == 1 ? 0 : -1, "TLS handshake");
     must(fcntl(fd, F_SETFL, O_NONBLOCK), "O_NONBLOCK");
     return ssl;
 }

@@ -59,7 +59,7 @@ int serve_on(thrum_io listener) {
     (void)hello_answers();
     while (err == 0) {
         connection *c = malloc(sizeof *c);
-        err = c == NULL ? -ENOMEM : thrum_accept(listener, &c->io);
+        err = !c ? -ENOMEM : thrum_accept(listener, &c->io);
         if (err == 0) {
             thrum_task_init(&c->task, readable, c);
             err = thrum_io_on(c->io, THRUM_IO_READ, &c->task);

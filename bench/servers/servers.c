@@ -44,7 +44,7 @@ int main(int argc, char **argv) {
     for (unsigned i = 0; argc >= 3 && i < sizeof servers / sizeof *servers; i++) {
         chosen = strcmp(argv[1], servers[i].name) == 0 ? &servers[i] : chosen;
     }
-    if (chosen == NULL) {
+    if (!chosen) {
         fprintf(stderr, "usage: %s http|echo|on|busy|deadlines PORT [WORKERS]\n", argv[0]);
         return 2;
     }

@@ -70,7 +70,7 @@ static bool is_short(const char *name) {
 static bool is_plain(const char *name) {
     const size_t length = strlen(name);
     for (size_t i = 0; i < length; i++) {
-        if ((unsigned char)name[i] < ' ' || strchr("\\/:*?\"<>|", name[i]) != NULL) {
+        if ((unsigned char)name[i] < ' ' || strchr("\\/:*?\"<>|", name[i])) {
             return false;
         }
     }

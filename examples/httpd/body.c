@@ -30,7 +30,7 @@ static bool grow(struct body *body, size_t size) {
         return false;
     }
     char *data = realloc(body->data, capacity);
-    if (data == NULL) {
+    if (!data) {
         atomic_fetch_sub(body->xall, more);
         return false;
     }

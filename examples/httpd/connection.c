@@ -38,7 +38,7 @@ int connection_serve(thrum_io io, void *arg) {
         return 0;
     }
     char *memory = malloc(in_size + OUTPUT_SIZE);
-    if (memory == NULL) {
+    if (!memory) {
         wire_close(&wire, true);
         return -ENOMEM;
     }
@@ -49,7 +49,7 @@ int connection_serve(thrum_io io, void *arg) {
         .body = {.max = options->body, .all_max = options->bodies, .xall = &server->xbodies},
     };
     request_open(&c.request, &c.body);
-    if (server->log == NULL || thrum_io_peer(io, c.peer, sizeof c.peer) != 0) {
+    if (!server->log || thrum_io_peer(io, c.peer, sizeof c.peer) != 0) {
         c.peer[0] = '\0';
     }
     atomic_fetch_add(&server->xconnections, 1);

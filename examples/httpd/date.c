@@ -15,7 +15,7 @@ static const char months[][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
 void date_write(time_t time, char text[DATE_SIZE]) {
     struct tm tm;
     char room[160]; /* for years that no file has */
-    if (gmtime_r(&time, &tm) == NULL) {
+    if (!gmtime_r(&time, &tm)) {
         tm = (struct tm){.tm_mday = 1};
     }
     snprintf(room, sizeof room, "%s, %02d %s %04d %02d:%02d:%02d GMT", days[tm.tm_wday % 7],

@@ -63,7 +63,7 @@ static int open_what(struct file *file, struct beneath_info *info) {
 /* Reads a small file: 0 or an error. */
 static int read_small(struct file *file) {
     file->bytes = malloc(SMALL);
-    if (file->bytes == NULL) {
+    if (!file->bytes) {
         return -ENOMEM;
     }
     int n = beneath_read(file->fd, file->bytes, SMALL, 0);
@@ -80,7 +80,7 @@ static int open_file(void *arg) {
         file->changed = info.changed;
         err = file->size < SMALL ? read_small(file) : 0;
     }
-    if (file->fd >= 0 && (err != 0 || file->is_directory || file->bytes != NULL)) {
+    if (file->fd >= 0 && (err != 0 || file->is_directory || file->bytes)) {
         beneath_close(file->fd);
         file->fd = -1;
     }
@@ -122,7 +122,7 @@ static void redirect(struct connection *c) {
     const char *query = memchr(target.at, '?', target.length);
     answer_begin(c, HTTP_STATUS_MOVED_PERMANENTLY);
     output_text(&c->out, "Location: ");
-    output_add(&c->out, target.at, query != NULL ? (size_t)(query - target.at) : target.length);
+    output_add(&c->out, target.at, query ? (size_t)(query - target.at) : target.length);
     output_text(&c->out, "/\r\n");
     answer_body(c, "", 0);
 }
@@ -132,7 +132,7 @@ static void send_part(struct connection *c, const struct file *file, uint64_t of
     if (!answer_length(c, length)) {
         return;
     }
-    if (file->bytes != NULL) {
+    if (file->bytes) {
         output_add(&c->out, file->bytes + offset, (size_t)length);
     } else {
         output_file(&c->out, file->fd, offset, length);

@@ -15,7 +15,7 @@ static bool is_digit(char c) {
 
 static bool is_of_name(char c) {
     return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           (c != '\0' && strchr("-._~!$&'()*+,;=", c) != NULL);
+           (c != '\0' && strchr("-._~!$&'()*+,;=", c));
 }
 
 /*
@@ -40,7 +40,7 @@ static size_t name_length(struct text text) {
 static size_t address_length(struct text text) {
     char address[ADDRESS_SIZE];
     const char *end = memchr(text.at, ']', text.length);
-    size_t length = end != NULL ? (size_t)(end - text.at) - 1 : sizeof address;
+    size_t length = end ? (size_t)(end - text.at) - 1 : sizeof address;
     if (length >= sizeof address) {
         return 0;
     }

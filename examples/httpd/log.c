@@ -90,7 +90,7 @@ static int write_lines(void *arg) {
 
 int log_start(struct log **out) {
     struct log *log = calloc(1, sizeof *log);
-    if (log == NULL) {
+    if (!log) {
         return -ENOMEM;
     }
     int err = thrum_io_adopt_shared(&log->out, STDOUT);
@@ -101,7 +101,7 @@ int log_start(struct log **out) {
     err = thrum_chan_create(&log->lines, sizeof(struct line), LINES);
     err = err != 0 ? err : thrum_spawn(&log->writer, write_lines, log);
     if (err != 0) {
-        if (log->lines != NULL) {
+        if (log->lines) {
             thrum_chan_destroy(log->lines);
         }
         thrum_io_close(log->out);
@@ -132,14 +132,14 @@ static size_t copy_plain(char *to, size_t size, struct text from) {
 
 void log_request(struct log *log, const struct connection *c) {
     struct line line;
-    if (log == NULL) {
+    if (!log) {
         return;
     }
     const char *peer = strchr(c->peer, ':');
     struct text target = request_target(&c->request);
     size_t room = sizeof line.text - 64; /* for what follows the target */
-    int n = snprintf(line.text, room, "%s - - [%s] \"%s ",
-                     peer != NULL && peer[1] != '\0' ? peer + 1 : "-", c->now.text,
+    int n = snprintf(line.text, room, "%s - - [%s] \"%s ", peer && peer[1] != '\0' ? peer + 1 : "-",
+                     c->now.text,
                      c->request.has_method ? llhttp_method_name(c->request.parser.method) : "-");
     size_t used = (size_t)n < room ? (size_t)n : room - 1;
     used += copy_plain(line.text + used, room - used, target);
@@ -188,7 +188,7 @@ static int await_writer(struct log *log) {
 }
 
 bool log_stop(struct log *log) {
-    if (log == NULL) {
+    if (!log) {
         return true;
     }
     thrum_chan_close(log->lines);

@@ -131,7 +131,7 @@ static int write_trace(const struct server *server, FILE *out) {
 /* The file is made first, as nobody wants to hear only at the end that it cannot be. */
 static int serve_traced(struct server *server) {
     FILE *out = system_create(server->options->trace);
-    if (out == NULL) {
+    if (!out) {
         return complain(server->options->trace, -errno);
     }
     int err = thrum_trace_start(server->sched, 0);
@@ -147,22 +147,21 @@ static int serve_traced(struct server *server) {
 static int entry(void *arg) {
     const struct options *options = arg;
     struct server server = {.options = options, .sched = thrum_sched_current()};
-    int root = options->root != NULL ? beneath_root(options->root) : -1;
-    if (root < 0 && options->root != NULL) {
+    int root = options->root ? beneath_root(options->root) : -1;
+    if (root < 0 && options->root) {
         return complain(options->root, root);
     }
     server.root = root;
-    int err =
-        options->chain == NULL ? 0 : secret_create(&server.secret, options->chain, options->key);
+    int err = !options->chain ? 0 : secret_create(&server.secret, options->chain, options->key);
     if (err != 0) {
         return complain(options->chain, err);
     }
     server.connections_max = capacity_connections(server.sched, options->connections);
     server.stats = stats_create();
     thrum_event_init(&server.ending, THRUM_EVENT_MANUAL, false);
-    int status = server.stats == NULL     ? complain("start", -ENOMEM)
-                 : options->trace != NULL ? serve_traced(&server)
-                                          : listen_and_serve(&server);
+    int status = !server.stats    ? complain("start", -ENOMEM)
+                 : options->trace ? serve_traced(&server)
+                                  : listen_and_serve(&server);
     stats_destroy(server.stats);
     secret_destroy(server.secret);
     if (root >= 0) {

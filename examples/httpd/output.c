@@ -99,7 +99,7 @@ static int read_excerpt(void *arg) {
 /* Sends a file through memory: where bytes have to be encrypted, or the system sends no files. */
 static void send_copied(struct output *out, int file, uint64_t offset, uint64_t size) {
     char *memory = malloc(OUTPUT_PIECE);
-    out->error = memory != NULL ? out->error : -ENOMEM;
+    out->error = memory ? out->error : -ENOMEM;
     while (size > 0 && out->error == 0) {
         struct excerpt it = {.to = memory,
                              .file = file,
@@ -122,7 +122,7 @@ void output_file(struct output *out, int file, uint64_t offset, uint64_t size) {
     thrum_time deadline = thrum_after(out->timeout);
     uint64_t taken = 0; /* since the deadline was set */
     output_flush(out);
-    if (out->wire->tls != NULL) {
+    if (out->wire->tls) {
         send_copied(out, file, offset, size);
         return;
     }

@@ -27,7 +27,7 @@ static struct text cut(struct text target) {
         }
     }
     const char *query = memchr(target.at, '?', target.length);
-    target.length = query != NULL ? (size_t)(query - target.at) : target.length;
+    target.length = query ? (size_t)(query - target.at) : target.length;
     return target;
 }
 
@@ -51,7 +51,7 @@ static int take(struct text *text) {
 int path_of(struct text target, char path[PATH_SIZE]) {
     struct text text = cut(target);
     size_t size = 0;
-    if (text.length == 0 || *text.at != '/' || memchr(target.at, '#', target.length) != NULL) {
+    if (text.length == 0 || *text.at != '/' || memchr(target.at, '#', target.length)) {
         return BAD_REQUEST;
     }
     while (text.length > 0) {

@@ -222,7 +222,7 @@ static bool has_plain_lines(const char *at, size_t size) {
     while (at < end) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         const char *back = memchr(at, '\r', (size_t)(end - at));
-        if (stop == NULL || back != stop - 1) {
+        if (!stop || back != stop - 1) {
             return false;
         }
         at = stop + 1;

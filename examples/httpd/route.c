@@ -5,7 +5,7 @@
 
 static const struct route *at_path(const char *path) {
     const struct route *route = routes;
-    while (route->path != NULL && strcmp(route->path, path) != 0) {
+    while (route->path && strcmp(route->path, path) != 0) {
         route++;
     }
     return route;
@@ -27,7 +27,7 @@ static bool names(const char *methods, const char *method) {
 /* Whether a method is a usual one, or that of a route. */
 static bool is_known(const char *method) {
     const struct route *route = routes;
-    while (route->path != NULL && !names(route->methods, method)) {
+    while (route->path && !names(route->methods, method)) {
         route++;
     }
     return names(route->methods, method) ||

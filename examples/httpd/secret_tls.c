@@ -16,7 +16,7 @@ static const char *const protocols[] = {"http/1.1", NULL};
 
 int secret_create(struct secret **out, const char *chain, const char *key) {
     struct secret *secret = malloc(sizeof *secret);
-    if (secret == NULL) {
+    if (!secret) {
         return -ENOMEM;
     }
     secret->options = (thrum_tls_options)THRUM_TLS_OPTIONS_INIT;
@@ -37,7 +37,7 @@ int secret_reload(struct secret *secret) {
 }
 
 void secret_destroy(struct secret *secret) {
-    if (secret != NULL) {
+    if (secret) {
         thrum_tls_config_free(secret->config);
         free(secret);
     }

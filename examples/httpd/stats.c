@@ -26,12 +26,12 @@ struct stats {
 
 struct stats *stats_create(void) {
     struct stats *stats = malloc(sizeof *stats);
-    if (stats == NULL) {
+    if (!stats) {
         return NULL;
     }
     stats->count = thrum_sched_workers(thrum_sched_current()) + 1;
     stats->memory = malloc((stats->count + 1) * sizeof *stats->places);
-    if (stats->memory == NULL) {
+    if (!stats->memory) {
         free(stats);
         return NULL;
     }
@@ -46,7 +46,7 @@ struct stats *stats_create(void) {
 }
 
 void stats_destroy(struct stats *stats) {
-    if (stats != NULL) {
+    if (stats) {
         free(stats->memory);
         free(stats);
     }
@@ -87,7 +87,7 @@ static int print_all(void *arg) {
     struct text_made *made = arg;
     const struct server *server = made->server;
     FILE *out = system_text_begin(&made->text);
-    if (out == NULL) {
+    if (!out) {
         return -1;
     }
     print_answers(out, server->stats);

@@ -96,9 +96,9 @@ FILE *system_text_begin(struct system_text *text) {
 bool system_text_end(struct system_text *text, FILE *stream) {
     const long size = fflush(stream) == 0 ? ftell(stream) : -1;
     text->data = size >= 0 ? malloc((size_t)size + 1) : NULL;
-    if (text->data != NULL) {
+    if (text->data) {
         rewind(stream);
         text->size = fread(text->data, 1, (size_t)size, stream);
     }
-    return fclose(stream) == 0 && text->data != NULL && text->size == (size_t)size;
+    return fclose(stream) == 0 && text->data && text->size == (size_t)size;
 }

@@ -34,8 +34,8 @@ static const struct {
 
 const char *type_of(const char *path) {
     const char *name = strrchr(path, '/');
-    const char *dot = strrchr(name != NULL ? name : path, '.');
-    for (size_t i = 0; dot != NULL && i < sizeof types / sizeof types[0]; i++) {
+    const char *dot = strrchr(name ? name : path, '.');
+    for (size_t i = 0; dot && i < sizeof types / sizeof types[0]; i++) {
         if (strcasecmp(dot + 1, types[i].end) == 0) {
             return types[i].type;
         }

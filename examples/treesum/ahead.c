@@ -29,7 +29,7 @@ void ahead_init(struct ahead *ahead, struct tree *tree, thrum_scope *scope) {
 }
 
 struct dir *ahead_enter(struct ahead *ahead, struct dir *parent, const char *name, bool linked) {
-    while (parent != NULL && parent->ahead_first != NULL) {
+    while (parent && parent->ahead_first) {
         int order = strcmp(parent->ahead_first->name, name);
         if (order > 0) {
             break;
@@ -53,14 +53,14 @@ int ahead_wait(struct ahead *ahead, struct dir *dir) {
     if (err != 0) {
         return err;
     }
-    if (dir->parent != NULL && !tree_stopped(ahead->tree)) {
+    if (dir->parent && !tree_stopped(ahead->tree)) {
         prepare_children(dir->parent); /* a ticket has come back */
     }
     return 0;
 }
 
 void ahead_leave(struct ahead *ahead, struct dir *dir) {
-    while (dir->ahead_first != NULL && discard(ahead, take_first(dir)) == 0) {
+    while (dir->ahead_first && discard(ahead, take_first(dir)) == 0) {
         give_back_ticket(ahead);
     }
 }
@@ -122,7 +122,7 @@ static struct dir *start(struct ahead *ahead, struct dir *parent, const char *na
 /* Starts tasks for the next directories in this one, as far as tickets go. */
 static void prepare_children(struct dir *dir) {
     const struct listing *listing = dir->listing;
-    if (listing == NULL) {
+    if (!listing) {
         return;
     }
     uint32_t place = dir->ahead_place > dir->next ? dir->ahead_place : dir->next;
@@ -132,14 +132,14 @@ static void prepare_children(struct dir *dir) {
         if (entry->kind != ENTRY_DIR) {
             continue;
         }
-        if (dir->ahead_last != NULL && strcmp(name, dir->ahead_last->name) <= 0) {
+        if (dir->ahead_last && strcmp(name, dir->ahead_last->name) <= 0) {
             continue; /* listed again: this one is on the way */
         }
         if (!take_ticket(dir->ahead, dir->ahead_count)) {
             break;
         }
         struct dir *child = start(dir->ahead, dir, name, entry->linked, list_prepared);
-        if (dir->ahead_last != NULL) {
+        if (dir->ahead_last) {
             dir->ahead_last->ahead_next = child;
         } else {
             dir->ahead_first = child;
@@ -153,7 +153,7 @@ static void prepare_children(struct dir *dir) {
 static struct dir *take_first(struct dir *parent) {
     struct dir *child = parent->ahead_first;
     parent->ahead_first = child->ahead_next;
-    if (parent->ahead_first == NULL) {
+    if (!parent->ahead_first) {
         parent->ahead_last = NULL;
     }
     parent->ahead_count--;

@@ -45,7 +45,7 @@ int beneath_open(int base, char *path, size_t length, enum beneath_how how, bool
     int at = base, fd = 0;
     while (length >= PATH_MAX && fd >= 0) {
         char *slash = memrchr(path, '/', PATH_MAX - 1);
-        if (slash == NULL || slash == path) {
+        if (!slash || slash == path) {
             fd = -ENAMETOOLONG;
             break;
         }
@@ -106,12 +106,12 @@ static int why_not(int at, const char *name, int err) {
 
 static int open_by_names(int at, char *path, int flags) {
     int dir = at, fd = -1;
-    while (path != NULL) {
+    while (path) {
         char *slash = strchr(path, '/');
-        if (slash != NULL) {
+        if (slash) {
             *slash++ = '\0';
         }
-        int step = slash != NULL ? flags_of(BENEATH_PLACE) : flags;
+        int step = slash ? flags_of(BENEATH_PLACE) : flags;
         fd = openat(dir, path, step | O_NOFOLLOW);
         if (fd < 0) {
             fd = -why_not(dir, path, errno);

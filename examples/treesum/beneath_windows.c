@@ -64,14 +64,14 @@ int beneath_open(int base, char *path, size_t length, enum beneath_how how, bool
     int at = base;
     for (;;) {
         char *slash = strchr(path, '/');
-        if (slash != NULL) {
+        if (slash) {
             *slash = '\0';
         }
-        const int fd = open_name(handle_of(at), path, slash != NULL ? BENEATH_PLACE : how, follow);
+        const int fd = open_name(handle_of(at), path, slash ? BENEATH_PLACE : how, follow);
         if (at != base) {
             CloseHandle(handle_of(at));
         }
-        if (slash == NULL || fd < 0) {
+        if (!slash || fd < 0) {
             return fd;
         }
         at = fd;
@@ -107,7 +107,7 @@ static wchar_t *path_of(const char *path) {
 int beneath_open_argument(char *path, size_t length, enum beneath_how how) {
     (void)length;
     wchar_t *whole = path_of(path);
-    if (whole == NULL) {
+    if (!whole) {
         return -ENOENT;
     }
     HANDLE file = CreateFileW(whole, access_of(how), SHARED, NULL, OPEN_EXISTING,

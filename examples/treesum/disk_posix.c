@@ -48,7 +48,7 @@ static DIR *stream_of(struct names *names) {
 
 struct names *names_open(int fd, int *err) {
     DIR *stream = fdopendir(fd);
-    if (stream == NULL) {
+    if (!stream) {
         *err = errno;
         close(fd);
     }
@@ -65,7 +65,7 @@ static enum name_kind kind_of(mode_t mode) {
 int names_next(struct names *names, struct name *found) {
     errno = 0;
     const struct dirent *entry = readdir(stream_of(names));
-    if (entry == NULL) {
+    if (!entry) {
         return errno != 0 ? errno : NAMES_END;
     }
     found->text = entry->d_name;

@@ -6,8 +6,7 @@
 #include <string.h>
 
 bool escape_needed(const char *name, size_t size) {
-    return memchr(name, '\\', size) != NULL || memchr(name, '\n', size) != NULL ||
-           memchr(name, '\r', size) != NULL;
+    return memchr(name, '\\', size) || memchr(name, '\n', size) || memchr(name, '\r', size);
 }
 
 size_t escape_write(char *to, const char *name, size_t size) {

@@ -69,8 +69,7 @@ static struct desk *take_desk(struct hashing *hashing) {
 
 static int do_job(struct hashing *hashing, const struct job *job) {
     struct desk *desk = take_desk(hashing);
-    int err =
-        job->large != NULL ? hash_large(hashing, job, desk) : hash_batch(hashing, job->batch, desk);
+    int err = job->large ? hash_large(hashing, job, desk) : hash_batch(hashing, job->batch, desk);
     put_desk(hashing, desk);
     if (err == 0) {
         thrum_waitgroup_done(&job->batch->unfinished);

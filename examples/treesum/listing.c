@@ -36,7 +36,7 @@ struct listing *listing_read(int fd, const struct listing_options *options) {
     struct listing *listing = memory_new(sizeof *listing);
     *listing = (struct listing){.bytes = sizeof *listing};
     struct names *names = names_open(fd, &listing->err);
-    if (names == NULL) {
+    if (!names) {
         return listing;
     }
     struct builder b = {0};
@@ -60,7 +60,7 @@ struct listing *listing_read(int fd, const struct listing_options *options) {
 }
 
 void listing_free(struct listing *listing) {
-    if (listing != NULL) {
+    if (listing) {
         free(listing->entries);
         free(listing->names);
         free(listing);
@@ -74,7 +74,7 @@ static int gather(struct builder *b, struct names *names, const struct listing_o
     while ((err = names_next(names, &found)) == 0) {
         const char *name = found.text;
         bool itself = strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-        bool before = options->after != NULL && strcmp(name, options->after) <= 0;
+        bool before = options->after && strcmp(name, options->after) <= 0;
         if (itself || before || beyond_limit(b, name)) {
             continue;
         }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 static void *or_die(void *ptr) {
-    if (ptr == NULL) {
+    if (!ptr) {
         fputs("treesum: out of memory\n", stderr);
         _Exit(1);
     }

@@ -18,7 +18,7 @@ static inline int offload(thrum_fn fn, void *arg, int *result) {
         return err;
     }
     int got = fn(arg);
-    if (result != NULL) {
+    if (result) {
         *result = got;
     }
     return 0;

@@ -142,7 +142,7 @@ static void print_error(struct output *output, const struct item *item) {
     }
     output->failed = true;
     size_t outer_size = output->path_size;
-    if (item->name != NULL) {
+    if (item->name) {
         path_append(output, item->name, strlen(item->name));
     } else if (output->path_size > 1) {
         output->path_size--; /* the directory itself, without its slash */

@@ -185,7 +185,7 @@ static int hand_on(struct parallel *parallel) {
 
 static void flush(void *ctx) {
     struct parallel *parallel = ctx;
-    if (parallel->open == NULL || parallel->open->count == 0) {
+    if (!parallel->open || parallel->open->count == 0) {
         return;
     }
     if (hand_on(parallel) == 0) {
@@ -206,7 +206,7 @@ static void take_empty(struct parallel *parallel) {
 static void emit(void *ctx, const struct item *item) {
     struct parallel *parallel = ctx;
     struct batch *batch = parallel->open;
-    if (batch == NULL) {
+    if (!batch) {
         return; /* cancelled */
     }
     parallel->dir = item_dir(item, parallel->dir);
@@ -220,13 +220,13 @@ static void emit(void *ctx, const struct item *item) {
 static struct dir *enter(void *ctx, struct dir *parent, const char *name, bool linked) {
     struct parallel *parallel = ctx;
     struct dir *dir = ahead_enter(&parallel->ahead, parent, name, linked);
-    if (dir == NULL) {
+    if (!dir) {
         return NULL;
     }
     if (!thrum_event_is_signaled(&dir->listed) && hashing_is_hungry(&parallel->hashing)) {
         flush(parallel); /* a small batch, but a hasher has nothing to do */
     }
-    bool cancelled = ahead_wait(&parallel->ahead, dir) != 0 || parallel->open == NULL;
+    bool cancelled = ahead_wait(&parallel->ahead, dir) != 0 || !parallel->open;
     return cancelled ? NULL : dir;
 }
 
@@ -250,7 +250,7 @@ static int walk_all(void *arg) {
         walk_path(parallel->tree, options->paths[i], &ops, parallel);
     }
     flush(parallel);
-    if (parallel->open == NULL || tree_stopped(parallel->tree)) {
+    if (!parallel->open || tree_stopped(parallel->tree)) {
         return -ECANCELED;
     }
     thrum_chan_close(parallel->ready);

@@ -16,7 +16,7 @@ static struct quit *running; /* under the lock; NULL: nobody is told */
 static BOOL WINAPI on_event(DWORD event) {
     AcquireSRWLockExclusive(&lock);
     struct quit *quit = running;
-    const bool first = quit != NULL && quit->signal == 0;
+    const bool first = quit && quit->signal == 0;
     if (first) {
         quit->signal = event == CTRL_C_EVENT || event == CTRL_BREAK_EVENT ? SIGINT : SIGTERM;
         quit->fn(quit->ctx, quit->signal);

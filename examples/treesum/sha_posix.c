@@ -28,7 +28,7 @@ struct sha *sha_new(void) {
     struct sha *sha = memory_new(sizeof *sha);
     sha->algorithm = EVP_MD_fetch(NULL, "SHA256", NULL);
     sha->context = EVP_MD_CTX_new();
-    require(sha->algorithm != NULL && sha->context != NULL);
+    require(sha->algorithm && sha->context);
     return sha;
 }
 

@@ -40,15 +40,15 @@ void tree_init(struct tree *tree, bool follow, size_t window, int anchors_max) {
 }
 
 void tree_end(struct tree *tree) {
-    for (struct dir *dir = tree->dirs; dir != NULL; dir = dir->next_dir) {
-        if (dir->listing != NULL && dir->listing->link != NULL) {
+    for (struct dir *dir = tree->dirs; dir; dir = dir->next_dir) {
+        if (dir->listing && dir->listing->link) {
             dir->listing = NULL; /* it is among those taken */
         }
     }
-    while (tree->taken != NULL) {
+    while (tree->taken) {
         tree_give_back(tree, tree->taken);
     }
-    while (tree->dirs != NULL) {
+    while (tree->dirs) {
         dir_free(tree->dirs);
     }
 }
@@ -61,13 +61,13 @@ struct dir *dir_new(struct tree *tree, struct dir *parent, const char *name, boo
     size_t name_size = strlen(name);
     struct dir *dir = memory_new(sizeof *dir + name_size + 1);
     *dir = (struct dir){.tree = tree, .parent = parent, .anchor = -1, .name_size = name_size};
-    dir->linked = linked || (parent != NULL && parent->linked);
+    dir->linked = linked || (parent && parent->linked);
     thrum_event_init(&dir->listed, THRUM_EVENT_MANUAL, false);
     memcpy(dir->name, name, name_size + 1);
     lock(tree);
     dir->dir_link = &tree->dirs;
     dir->next_dir = tree->dirs;
-    if (dir->next_dir != NULL) {
+    if (dir->next_dir) {
         dir->next_dir->dir_link = &dir->next_dir;
     }
     tree->dirs = dir;
@@ -82,7 +82,7 @@ void dir_free(struct dir *dir) {
     }
     lock(dir->tree);
     *dir->dir_link = dir->next_dir;
-    if (dir->next_dir != NULL) {
+    if (dir->next_dir) {
         dir->next_dir->dir_link = dir->dir_link;
     }
     thrum_mutex_unlock(&dir->tree->mutex);
@@ -94,14 +94,14 @@ void dir_free(struct dir *dir) {
 void dir_list(struct dir *dir, const char *after, size_t bytes_max) {
     dir->listing = NULL;
     dir->next = dir->ahead_place = 0;
-    int fd = dir->parent != NULL ? open_below(dir->parent, dir->name, BENEATH_NAMES)
-             : after == NULL     ? open_argument(dir->name, BENEATH_NAMES)
-                                 : open_root(dir, BENEATH_NAMES);
+    int fd = dir->parent ? open_below(dir->parent, dir->name, BENEATH_NAMES)
+             : !after    ? open_argument(dir->name, BENEATH_NAMES)
+                         : open_root(dir, BENEATH_NAMES);
     if (fd < 0) {
         dir->err = -fd;
         return;
     }
-    if (after == NULL) { /* the first time: no other thread knows of this directory yet */
+    if (!after) { /* the first time: no other thread knows of this directory yet */
         dir->err = know(dir, fd);
         if (dir->err != 0) {
             disk_close(fd);
@@ -115,14 +115,14 @@ void dir_list(struct dir *dir, const char *after, size_t bytes_max) {
 }
 
 int dir_open_file(const struct dir *dir, const char *name) {
-    return dir == NULL ? open_argument(name, BENEATH_FILE) : open_below(dir, name, BENEATH_FILE);
+    return !dir ? open_argument(name, BENEATH_FILE) : open_below(dir, name, BENEATH_FILE);
 }
 
 /* ---- paths ---- */
 
 /* Whether paths begin there: at an anchor, or at the root. */
 static bool is_top(const struct dir *dir) {
-    return dir->anchor >= 0 || dir->parent == NULL;
+    return dir->anchor >= 0 || !dir->parent;
 }
 
 /* The length of the path from there to what is in `dir`, up to its last slash. */
@@ -194,7 +194,7 @@ static int open_root(const struct dir *root, enum beneath_how how) {
 static void drop_anchor(struct dir *dir, int fd) {
     int free_anchors = atomic_load(&dir->tree->xanchors_free);
     size_t length = 2 * free_anchors > dir->tree->anchors_max ? ANCHOR_EARLY : ANCHOR_LATE;
-    if (dir->anchor >= 0 || (dir->parent != NULL && path_length(dir) < length)) {
+    if (dir->anchor >= 0 || (dir->parent && path_length(dir) < length)) {
         return;
     }
     if (atomic_fetch_sub(&dir->tree->xanchors_free, 1) > 0) {
@@ -212,7 +212,7 @@ static void drop_anchor(struct dir *dir, int fd) {
  */
 static int know(struct dir *dir, int fd) {
     struct disk_info info;
-    if (!dir->tree->follow && dir->parent != NULL) {
+    if (!dir->tree->follow && dir->parent) {
         return 0;
     }
     int err = disk_look(fd, &info);
@@ -221,8 +221,7 @@ static int know(struct dir *dir, int fd) {
     }
     dir->device = info.device;
     dir->inode = info.inode;
-    for (const struct dir *above = dir->linked ? dir->parent : NULL; above != NULL;
-         above = above->parent) {
+    for (const struct dir *above = dir->linked ? dir->parent : NULL; above; above = above->parent) {
         if (above->device == dir->device && above->inode == dir->inode) {
             return ELOOP;
         }
@@ -237,7 +236,7 @@ void tree_take(struct tree *tree, struct listing *listing) {
     tree->listed_bytes += listing->bytes;
     listing->link = &tree->taken;
     listing->next = tree->taken;
-    if (listing->next != NULL) {
+    if (listing->next) {
         listing->next->link = &listing->next;
     }
     tree->taken = listing;
@@ -248,7 +247,7 @@ void tree_give_back(struct tree *tree, struct listing *listing) {
     lock(tree);
     tree->listed_bytes -= listing->bytes;
     *listing->link = listing->next;
-    if (listing->next != NULL) {
+    if (listing->next) {
         listing->next->link = listing->link;
     }
     thrum_cond_signal(&tree->freed);

@@ -33,10 +33,10 @@ static void drop(struct walk *walk, struct dir *dir);
 void walk_path(struct tree *tree, const char *path, const struct walk_ops *ops, void *ctx) {
     struct walk walk = {.tree = tree, .ops = ops, .ctx = ctx};
     struct dir *root = ops->enter(ctx, NULL, path, false);
-    if (root == NULL) {
+    if (!root) {
         return;
     }
-    if (root->listing == NULL && root->err == ENOTDIR) {
+    if (!root->listing && root->err == ENOTDIR) {
         dir_free(root);
         emit_name(&walk, ITEM_FILE, path, 0);
     } else {
@@ -47,7 +47,7 @@ void walk_path(struct tree *tree, const char *path, const struct walk_ops *ops, 
 static void walk_tree(struct walk *walk, struct dir *root) {
     struct dir *dir = root;
     begin(walk, root);
-    while (dir != NULL && !tree_stopped(walk->tree)) {
+    while (dir && !tree_stopped(walk->tree)) {
         dir = has_next(walk, dir) ? step(walk, dir) : leave(walk, dir);
     }
 }
@@ -71,15 +71,15 @@ static struct dir *enter(struct walk *walk, struct dir *dir, const struct entry 
     bool linked = entry->linked;
     const char *name = dir->listing->names + entry->name;
     make_room(walk, dir, name);
-    if (dir->after != NULL) {
+    if (dir->after) {
         name = dir->after; /* the listing was given up */
     }
     struct dir *child = walk->ops->enter(walk->ctx, dir, name, linked);
-    if (child == NULL) {
+    if (!child) {
         return NULL;
     }
     const struct listing *listing = dir->listing;
-    if (listing != NULL && dir->next == listing->count && !listing->more && listing->err == 0) {
+    if (listing && dir->next == listing->count && !listing->more && listing->err == 0) {
         drop(walk, dir); /* so that a long chain of directories holds no listings */
     }
     begin(walk, child);
@@ -89,7 +89,7 @@ static struct dir *enter(struct walk *walk, struct dir *dir, const struct entry 
 /* Enters the directory: what follows is in it. One that could not be listed is empty. */
 static void begin(struct walk *walk, struct dir *dir) {
     emit_dir(walk, ITEM_ENTER, dir);
-    if (dir->listing != NULL) {
+    if (dir->listing) {
         tree_take(walk->tree, dir->listing);
     } else {
         emit_name(walk, ITEM_ERROR, NULL, dir->err);
@@ -99,7 +99,7 @@ static void begin(struct walk *walk, struct dir *dir) {
 static struct dir *leave(struct walk *walk, struct dir *dir) {
     struct dir *parent = dir->parent;
     walk->ops->leave(walk->ctx, dir);
-    if (dir->listing != NULL) {
+    if (dir->listing) {
         drop(walk, dir);
     }
     emit_dir(walk, ITEM_LEAVE, dir);
@@ -110,14 +110,14 @@ static struct dir *leave(struct walk *walk, struct dir *dir) {
 static bool has_next(struct walk *walk, struct dir *dir) {
     while (!tree_stopped(walk->tree)) {
         struct listing *listing = dir->listing;
-        if (listing != NULL && dir->next < listing->count) {
+        if (listing && dir->next < listing->count) {
             return true;
         }
-        if (listing != NULL && listing->err != 0) {
+        if (listing && listing->err != 0) {
             emit_name(walk, ITEM_ERROR, NULL, listing->err);
             listing->err = 0;
         }
-        if (listing != NULL ? !listing->more : dir->after == NULL) {
+        if (listing ? !listing->more : !dir->after) {
             return false;
         }
         relist(walk, dir);
@@ -127,7 +127,7 @@ static bool has_next(struct walk *walk, struct dir *dir) {
 
 /* Reads the next window of a directory whose last one was used up, or given up. */
 static void relist(struct walk *walk, struct dir *dir) {
-    if (dir->listing != NULL) {
+    if (dir->listing) {
         dir->after = memory_copy(listing_name(dir->listing, dir->listing->count - 1));
         drop(walk, dir);
     }
@@ -136,7 +136,7 @@ static void relist(struct walk *walk, struct dir *dir) {
     dir->after = NULL;
     walk->ops->relist(walk->ctx, dir, after);
     free(after);
-    if (dir->listing != NULL) {
+    if (dir->listing) {
         tree_take(walk->tree, dir->listing);
     } else {
         emit_name(walk, ITEM_ERROR, NULL, dir->err);
@@ -153,9 +153,9 @@ static void make_room(struct walk *walk, struct dir *dir, const char *name) {
     if (tree_taken(walk->tree) <= bytes_max) {
         return;
     }
-    for (; dir != NULL; dir = dir->parent) {
+    for (; dir; dir = dir->parent) {
         const struct listing *listing = dir->listing;
-        if (listing != NULL) {
+        if (listing) {
             dir->after = memory_copy(name);
             drop(walk, dir);
         }

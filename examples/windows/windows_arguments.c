@@ -20,7 +20,7 @@ int __cdecl __wgetmainargs(int *argc, wchar_t ***argv, wchar_t ***environment, i
 static char *utf8_of(const wchar_t *wide) {
     const int size = WideCharToMultiByte(CP_UTF8, 0, wide, -1, NULL, 0, NULL, NULL);
     char *text = malloc((size_t)size + 1);
-    if (text != NULL) {
+    if (text) {
         text[0] = '\0';
         WideCharToMultiByte(CP_UTF8, 0, wide, -1, text, size, NULL, NULL);
     }
@@ -34,10 +34,10 @@ void arguments_take(int *argc, char ***argv) {
     __wgetmainargs(&n, &wide, &environment, 0, &startup);
     char **texts = n > 0 ? calloc((size_t)n + 1, sizeof *texts) : NULL;
     int done = 0;
-    while (texts != NULL && done < n && (texts[done] = utf8_of(wide[done])) != NULL) {
+    while (texts && done < n && (texts[done] = utf8_of(wide[done]))) {
         done++;
     }
-    if (texts != NULL && done == n) {
+    if (texts && done == n) {
         *argc = n;
         *argv = texts;
     }

@@ -26,7 +26,7 @@ th_record *th_record_at(int fd) {
     }
     /* pairs: make_at; the chunk's records */
     th_record *chunk = th_load_acquire(&xchunks[number / CHUNK]);
-    return th_likely(chunk != NULL) ? &chunk[number % CHUNK] : NULL;
+    return th_likely(chunk) ? &chunk[number % CHUNK] : NULL;
 }
 
 /*

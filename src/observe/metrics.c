@@ -106,18 +106,21 @@ static bool size_is_known(size_t size) {
 }
 
 int thrum_metrics_read(const thrum_sched *sched, int worker_or_all, thrum_metrics *out) {
-    if (sched == NULL || out == NULL || !size_is_known(out->size))
+    if (!sched || !out || !size_is_known(out->size)) {
         return -EINVAL;
-    if (!th_external_is_live(sched))
+    }
+    if (!th_external_is_live(sched)) {
         return -ESHUTDOWN;
+    }
     thrum_metrics m;
-    if (worker_or_all == THRUM_ALL_WORKERS)
+    if (worker_or_all == THRUM_ALL_WORKERS) {
         read_all(sched, &m);
-    else if (worker_or_all >= 0 && (unsigned)worker_or_all < thrum_sched_workers(sched)) {
+    } else if (worker_or_all >= 0 && (unsigned)worker_or_all < thrum_sched_workers(sched)) {
         th_tick_marks_note(writable(sched), th_os_now());
         read_worker(sched, (unsigned)worker_or_all, &m);
-    } else
+    } else {
         return -EINVAL;
+    }
     m.size = out->size; /* the size that the caller knows, so that the struct can be used again */
     memcpy(out, &m, out->size < sizeof(m) ? out->size : sizeof(m));
     return 0;
@@ -245,15 +248,17 @@ static void print_columns(th_text *text, unsigned workers) {
         const field *f = &fields[i];
         th_text_add(text, "%-18s", f->name);
         for (unsigned worker = 0; worker < workers; worker++) {
-            if (workers_have(f))
+            if (workers_have(f)) {
                 th_text_add(text, " %13" PRIu64, figure(&columns[worker], f));
-            else
+            } else {
                 th_text_add(text, " %13s", "-");
+            }
         }
-        if (external_has(f))
+        if (external_has(f)) {
             th_text_add(text, " %13" PRIu64, figure(&external, f));
-        else
+        } else {
             th_text_add(text, " %13s", "-");
+        }
         th_text_add(text, " %13" PRIu64 "\n", figure(&all, f));
     }
 }
@@ -289,10 +294,11 @@ static void print_text(th_text *text) {
     th_text_add(text, "scheduler ");
     th_text_add_quoted(text, text->sched->name);
     th_text_add(text, ", %u worker%s\n", workers, workers == 1 ? "" : "s");
-    if (workers <= COLUMNS_MAX)
+    if (workers <= COLUMNS_MAX) {
         print_columns(text, workers);
-    else
+    } else {
         print_ranges(text, workers);
+    }
 }
 
 #define SAMPLE_NAME 64
@@ -315,12 +321,14 @@ static void print_sample(th_text *text, const field *f, const char *worker, uint
     name_sample(f, name);
     th_text_add(text, "%s{sched=", name);
     th_text_add_quoted(text, text->sched->name);
-    if (worker != NULL)
+    if (worker) {
         th_text_add(text, ",worker=\"%s\"", worker);
-    if (is_time(f))
+    }
+    if (is_time(f)) {
         th_text_add(text, "} %" PRIu64 ".%09" PRIu64 "\n", value / 1000000000, value % 1000000000);
-    else
+    } else {
         th_text_add(text, "} %" PRIu64 "\n", value);
+    }
 }
 
 /*
@@ -369,8 +377,9 @@ static void print_object(th_text *text, const thrum_metrics *m, bool (*has)(cons
     th_text_add(text, "{");
     for (size_t i = 0; i < FIELDS; i++) {
         const field *f = &fields[i];
-        if (!has(f))
+        if (!has(f)) {
             continue;
+        }
         th_text_add(text, "%s\"%s\": %" PRIu64, comma, f->name, figure(m, f));
         comma = ", ";
     }
@@ -398,10 +407,12 @@ void th_metrics_add(th_text *text) {
 }
 
 int thrum_metrics_print(const thrum_sched *sched, FILE *out, thrum_format format) {
-    if (sched == NULL || out == NULL)
+    if (!sched || !out) {
         return -EINVAL;
-    if (!th_external_is_live(sched))
+    }
+    if (!th_external_is_live(sched)) {
         return -ESHUTDOWN;
+    }
     th_text text = th_dump_text(sched, out);
     switch (format) {
     case THRUM_TEXT:

@@ -22,7 +22,7 @@ void thrum_fork_start(thrum_fork *record, thrum_fn fn, void *arg) {
     th_worker *worker = th_here();
     fork->fn = fn;
     fork->arg = arg;
-    if (th_likely(worker != NULL) && th_likely(worker->current->body)) {
+    if (th_likely(worker) && th_likely(worker->current->body)) {
         th_fork_push(worker, fork);
     } else {
         call_at_once(fork);

@@ -40,7 +40,7 @@ static TH_ALWAYS_INLINE void th_fork_push(th_worker *worker, th_fork *fork) {
  */
 static TH_ALWAYS_INLINE bool th_fork_pop(th_fork *fork, const char *call) {
     th_worker *worker = th_load_relaxed(&fork->xworker); /* relaxed: the slow half acquires */
-    if (th_likely(worker != NULL)) {
+    if (th_likely(worker)) {
         th_forks *forks = &worker->forks;
         uint64_t at = fork->index;
         /* relaxed: only the owner writes it */

@@ -10,13 +10,15 @@ bool th_os_fails_slow(th_os_fault kind) {
     uint64_t *xword = &th_os_faults[kind];
     uint64_t old = th_load_relaxed(xword); /* relaxed: the word publishes nothing but itself */
     for (;;) {
-        if ((uint32_t)old == 0)
+        if ((uint32_t)old == 0) {
             return false;
+        }
         bool fails = (old >> 32) == 0;
         uint64_t want = fails ? old - 1 : old - (UINT64_C(1) << 32);
         /* relaxed: as above. Lock-free; ABA is harmless, since the word is the whole state. */
-        if (th_cas_relaxed(xword, &old, want))
+        if (th_cas_relaxed(xword, &old, want)) {
             return fails;
+        }
     }
 }
 

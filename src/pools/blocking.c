@@ -190,17 +190,17 @@ static const th_driver driver = {.name = "blocking",
 int thrum_blocking(thrum_fn fn, void *arg, int *result) {
     int value = 0;
     int code = 0;
-    if (fn == NULL) {
+    if (!fn) {
         return -EINVAL;
     }
     thrum_sched *sched = thrum_sched_current();
-    if (sched == NULL) {
+    if (!sched) {
         value = fn(arg);
     } else {
         th_blocking_pool *pool = th_sched_driver(sched, &driver);
-        code = pool == NULL ? -ENOMEM : th_blocking_pool_run(pool, fn, arg, &value);
+        code = !pool ? -ENOMEM : th_blocking_pool_run(pool, fn, arg, &value);
     }
-    if (code == 0 && result != NULL) {
+    if (code == 0 && result) {
         *result = value;
     }
     return code;

@@ -70,7 +70,7 @@ static inline void th_treap_replace(th_timer *parent, const th_timer *before, th
     } else {
         parent->right = now;
     }
-    if (now != NULL) {
+    if (now) {
         now->parent = parent;
     }
 }
@@ -89,7 +89,7 @@ static inline void th_treap_rotate(th_timer *timer) {
         parent->right = between;
         timer->left = parent;
     }
-    if (between != NULL) {
+    if (between) {
         between->parent = parent;
     }
     parent->parent = timer;
@@ -105,7 +105,7 @@ static inline void th_treap_insert(th_treap *treap, th_timer *timer, bool older)
     th_timer *parent = &treap->anchor;
     bool right = false;
     int64_t deadline = timer->deadline;
-    if (treap->first == NULL) {
+    if (!treap->first) {
         treap->first = treap->last = timer;
     } else if (th_treap_is_behind(deadline, treap->last, older)) {
         parent = treap->last;
@@ -115,7 +115,7 @@ static inline void th_treap_insert(th_treap *treap, th_timer *timer, bool older)
         parent = treap->first;
         treap->first = timer;
     } else {
-        for (th_timer *at = parent->left; at != NULL; at = right ? at->right : at->left) {
+        for (th_timer *at = parent->left; at; at = right ? at->right : at->left) {
             parent = at;
             right = th_treap_is_behind(deadline, at, older);
         }
@@ -134,14 +134,14 @@ static inline void th_treap_insert(th_treap *treap, th_timer *timer, bool older)
 }
 
 static inline th_timer *th_treap_leftmost(th_timer *timer) {
-    while (timer->left != NULL) {
+    while (timer->left) {
         timer = timer->left;
     }
     return timer;
 }
 
 static inline th_timer *th_treap_rightmost(th_timer *timer) {
-    while (timer->right != NULL) {
+    while (timer->right) {
         timer = timer->right;
     }
     return timer;
@@ -149,7 +149,7 @@ static inline th_timer *th_treap_rightmost(th_timer *timer) {
 
 /* The next timer in order; NULL after the last. */
 static inline th_timer *th_treap_next(const th_treap *treap, const th_timer *timer) {
-    if (timer->right != NULL) {
+    if (timer->right) {
         return th_treap_leftmost(timer->right);
     }
     const th_timer *child = timer;
@@ -166,10 +166,10 @@ static inline th_timer *th_treap_next(const th_treap *treap, const th_timer *tim
 static inline void th_treap_move_ends(th_treap *treap, const th_timer *timer) {
     th_timer *parent = timer->parent == &treap->anchor ? NULL : timer->parent;
     if (treap->first == timer) {
-        treap->first = timer->right != NULL ? th_treap_leftmost(timer->right) : parent;
+        treap->first = timer->right ? th_treap_leftmost(timer->right) : parent;
     }
     if (treap->last == timer) {
-        treap->last = timer->left != NULL ? th_treap_rightmost(timer->left) : parent;
+        treap->last = timer->left ? th_treap_rightmost(timer->left) : parent;
     }
 }
 
@@ -177,11 +177,11 @@ static inline void th_treap_move_ends(th_treap *treap, const th_timer *timer) {
 static inline void th_treap_remove(th_treap *treap, th_timer *timer) {
     th_treap_move_ends(treap, timer);
     /* moved down until it has at most one child: on average fewer than two rotations */
-    while (timer->left != NULL && timer->right != NULL) {
+    while (timer->left && timer->right) {
         bool left = th_treap_rank(timer->left) > th_treap_rank(timer->right);
         th_treap_rotate(left ? timer->left : timer->right);
     }
-    th_treap_replace(timer->parent, timer, timer->left != NULL ? timer->left : timer->right);
+    th_treap_replace(timer->parent, timer, timer->left ? timer->left : timer->right);
 }
 
 /* One node's share of the invariant. */
@@ -189,8 +189,8 @@ static inline bool th_treap_node_is_valid(const th_treap *treap, const th_timer 
     const th_timer *left = timer->left;
     const th_timer *right = timer->right;
     const th_timer *parent = timer->parent;
-    return (left == NULL || (left->parent == timer && left->deadline <= timer->deadline)) &&
-           (right == NULL || (right->parent == timer && right->deadline >= timer->deadline)) &&
+    return (!left || (left->parent == timer && left->deadline <= timer->deadline)) &&
+           (!right || (right->parent == timer && right->deadline >= timer->deadline)) &&
            (parent == &treap->anchor || th_treap_rank(timer) < th_treap_rank(parent));
 }
 
@@ -199,15 +199,14 @@ static inline bool th_treap_is_valid(const th_treap *treap, size_t *count) {
     const th_timer *root = treap->anchor.left;
     const th_timer *before = NULL;
     *count = 0;
-    if (root == NULL) {
-        return treap->first == NULL && treap->last == NULL;
+    if (!root) {
+        return !treap->first && !treap->last;
     }
-    if (root->parent != &treap->anchor || treap->first->left != NULL) {
+    if (root->parent != &treap->anchor || treap->first->left) {
         return false;
     }
-    for (const th_timer *at = treap->first; at != NULL; at = th_treap_next(treap, at)) {
-        if (!th_treap_node_is_valid(treap, at) ||
-            (before != NULL && before->deadline > at->deadline)) {
+    for (const th_timer *at = treap->first; at; at = th_treap_next(treap, at)) {
+        if (!th_treap_node_is_valid(treap, at) || (before && before->deadline > at->deadline)) {
             return false;
         }
         before = at;

@@ -189,15 +189,15 @@ static inline th_timer *th_wheel_first_from(const th_wheel *wheel, unsigned list
  */
 static inline th_timer *th_wheel_next(const th_wheel *wheel, const th_timer *timer) {
     uintptr_t slots = (uintptr_t)wheel->slots;
-    if (timer == NULL && wheel->near.first != NULL) {
+    if (!timer && wheel->near.first) {
         return wheel->near.first;
     }
-    if (timer == NULL) {
+    if (!timer) {
         return th_wheel_first_from(wheel, 0);
     }
     if ((timer->hint & 1) == 0) {
         th_timer *next = th_treap_next(&wheel->near, timer);
-        return next != NULL ? next : th_wheel_first_from(wheel, 0);
+        return next ? next : th_wheel_first_from(wheel, 0);
     }
     uintptr_t offset = (uintptr_t)timer->list.next - slots;
     if (offset >= sizeof(wheel->slots)) {
@@ -230,7 +230,7 @@ static inline bool th_wheel_is_valid(const th_wheel *wheel) {
     const th_timer *last = wheel->near.last;
     size_t count;
     if (!th_treap_is_valid(&wheel->near, &count) ||
-        (last != NULL && th_wheel_tick_of(last->deadline) > wheel->tick)) {
+        (last && th_wheel_tick_of(last->deadline) > wheel->tick)) {
         return false;
     }
     for (unsigned list = 0; list < TH_WHEEL_LISTS; list++) {
@@ -292,7 +292,7 @@ static inline int64_t th_wheel_earliest(const th_wheel *wheel) {
     int64_t open = wheel->slots[TH_WHEEL_OPEN].low;
     const th_timer *first = wheel->near.first;
     low = open < low ? open : low;
-    return first != NULL && first->deadline < low ? first->deadline : low;
+    return first && first->deadline < low ? first->deadline : low;
 }
 
 /* Opens the earliest slot, if it begins at the tick `until` or before. */
@@ -362,7 +362,7 @@ static inline bool th_wheel_turn(th_wheel *wheel, int64_t now, unsigned most) {
 static inline th_timer *th_wheel_pop(th_wheel *wheel, int64_t now) {
     th_timer *first = wheel->near.first;
     th_debug(th_wheel_list_is_empty(wheel, TH_WHEEL_OPEN));
-    if (first == NULL || first->deadline > now) {
+    if (!first || first->deadline > now) {
         return NULL;
     }
     th_wheel_remove(wheel, first);
@@ -373,10 +373,10 @@ static inline th_timer *th_wheel_pop(th_wheel *wheel, int64_t now) {
 static inline th_timer *th_wheel_take(th_wheel *wheel) {
     unsigned list = th_wheel_first_slot(wheel);
     th_timer *timer = wheel->near.first;
-    if (timer == NULL) {
+    if (!timer) {
         timer = th_wheel_first_from(wheel, list);
     }
-    if (timer != NULL) {
+    if (timer) {
         th_wheel_remove(wheel, timer);
     }
     return timer;

@@ -206,7 +206,7 @@ static TH_ALWAYS_INLINE int th_chan_transfer_send(thrum_chan *chan, const void *
             return -EPIPE;
         }
         th_parked_op *receiver = th_chan_pop(chan, TH_CHAN_RECEIVERS);
-        if (th_likely(receiver != NULL)) {
+        if (th_likely(receiver)) {
             *transfer = (th_transfer){.op = receiver, .from = from, .to = receiver->to};
             return 0;
         }

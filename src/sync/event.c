@@ -230,7 +230,7 @@ static TH_NOINLINE int wait_any_many(thrum_event *const events[], size_t n, thru
 }
 
 int thrum_event_wait_any(thrum_event *const events[], size_t n, thrum_time deadline) {
-    if (n == 0 || n > THRUM_EVENT_WAIT_ANY_MAX || events == NULL) {
+    if (n == 0 || n > THRUM_EVENT_WAIT_ANY_MAX || !events) {
         return -EINVAL;
     }
     int found;

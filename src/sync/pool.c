@@ -108,7 +108,7 @@ static th_waiter *serve(thrum_pool *pool) {
     th_waiter *chain = NULL;
     th_waiter **link = &chain;
     th_waiter *first;
-    while ((first = th_waitlist_first(list_of(pool))) != NULL) {
+    while ((first = th_waitlist_first(list_of(pool)))) {
         struct borrower *borrower = (struct borrower *)(void *)first;
         if (borrower->n > pool->free_count) {
             break;

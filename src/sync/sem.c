@@ -119,7 +119,7 @@ void thrum_sem_post(thrum_sem *sem) {
  */
 static uint64_t serve(th_waitlist list, uint64_t units, th_waiter **chain) {
     th_waiter *first;
-    while (units && (first = th_waitlist_first(list)) != NULL) {
+    while (units && (first = th_waitlist_first(list))) {
         uint64_t lacks = (uint64_t)first->value + 1;
         if (units < lacks) {
             first->value -= (int32_t)units;

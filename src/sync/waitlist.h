@@ -32,7 +32,7 @@ static inline th_waiter *th_waitlist_first(th_waitlist list) {
 /* The invariant, for th_expensive. */
 static inline bool th_waitlist_is_valid(th_waitlist list) {
     const th_waiter *before = NULL;
-    for (const th_waiter *w = *list.first; w != NULL; w = w->next) {
+    for (const th_waiter *w = *list.first; w; w = w->next) {
         if (w->prev != before) {
             return false;
         }
@@ -48,7 +48,7 @@ static inline void th_waitlist_push(th_waitlist list, th_waiter *waiter) {
     waiter->prev = last;
     waiter->listed = true;
     *list.last = waiter;
-    if (last != NULL) {
+    if (last) {
         last->next = waiter;
     } else {
         *list.first = waiter;
@@ -63,7 +63,7 @@ static inline void th_waitlist_push_front(th_waitlist list, th_waiter *waiter) {
     waiter->prev = NULL;
     waiter->listed = true;
     *list.first = waiter;
-    if (first != NULL) {
+    if (first) {
         first->prev = waiter;
     } else {
         *list.last = waiter;
@@ -73,12 +73,12 @@ static inline void th_waitlist_push_front(th_waitlist list, th_waiter *waiter) {
 
 /* Removes a waiter from wherever it stands. */
 static inline void th_waitlist_remove(th_waitlist list, th_waiter *waiter) {
-    if (waiter->prev != NULL) {
+    if (waiter->prev) {
         waiter->prev->next = waiter->next;
     } else {
         *list.first = waiter->next;
     }
-    if (waiter->next != NULL) {
+    if (waiter->next) {
         waiter->next->prev = waiter->prev;
     } else {
         *list.last = waiter->prev;
@@ -93,10 +93,10 @@ static inline void th_waitlist_remove(th_waitlist list, th_waiter *waiter) {
  */
 static inline th_waiter *th_waitlist_pop(th_waitlist list) {
     th_waiter *first;
-    while ((first = *list.first) != NULL) {
+    while ((first = *list.first)) {
         th_waiter *next = first->next;
         *list.first = next;
-        if (next != NULL) {
+        if (next) {
             next->prev = NULL;
         } else {
             *list.last = NULL;
@@ -117,7 +117,7 @@ static inline th_waiter *th_waitlist_pop(th_waitlist list) {
 static inline th_waiter *th_waitlist_detach(th_waitlist list) {
     th_waiter *chain = NULL;
     th_waiter **link = &chain;
-    for (th_waiter *w = *list.first; w != NULL; w = w->next) {
+    for (th_waiter *w = *list.first; w; w = w->next) {
         w->listed = false;
         if (th_unlikely(w->timed) && !th_waiter_claim(th_waiter_whole(w), TH_WAIT_WOKEN)) {
             continue;
@@ -143,7 +143,7 @@ static inline bool th_waitlist_leave(th_waitlist list, th_waiter *waiter) {
 
 /* Wakes a detached chain in order. A woken waiter may be gone, so its `next` is read before. */
 static inline void th_waitlist_wake_all(th_waiter *chain) {
-    while (chain != NULL) {
+    while (chain) {
         th_waiter *next = chain->next;
         th_waiter_let_go(chain);
         chain = next;

@@ -316,7 +316,7 @@ static result run_select(actor *a, const call *c) {
         if (got[i] != 0 && to != &got[i])
             return (result){300, 0}; /* a case received although another one was chosen */
     }
-    return (result){which, to != NULL ? *to : 0};
+    return (result){which, to ? *to : 0};
 }
 
 static result run_chans(actor *a, const call *c) {

@@ -25,10 +25,12 @@ bool child_random(void *to, size_t size) {
 
 static const char *how(int status) {
     static char text[64];
-    if (WIFSIGNALED(status))
+    if (WIFSIGNALED(status)) {
         return WTERMSIG(status) == SIGALRM ? CHILD_HANGS : strsignal(WTERMSIG(status));
-    if (WEXITSTATUS(status) == 0)
+    }
+    if (WEXITSTATUS(status) == 0) {
         return NULL;
+    }
     snprintf(text, sizeof(text), "it exits with %d", WEXITSTATUS(status));
     return text;
 }
@@ -38,11 +40,13 @@ const char *child_run(child_fn run, void *arg, int seconds, bool quiet) {
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        if (quiet && freopen("/dev/null", "w", stderr) == NULL)
+        if (quiet && !freopen("/dev/null", "w", stderr)) {
             _exit(2);
+        }
         alarm((unsigned)seconds);
-        if (run(arg))
+        if (run(arg)) {
             exit(0); /* so that leaks are reported */
+        }
         _exit(0);
     }
     if (child < 0 || waitpid(child, &status, 0) < 0) {

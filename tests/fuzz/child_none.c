@@ -17,8 +17,9 @@ void *child_memory(size_t size) {
 bool child_random(void *to, size_t size) {
     unsigned word = 0;
     for (size_t at = 0; at < size; at += sizeof(word)) {
-        if (rand_s(&word) != 0)
+        if (rand_s(&word) != 0) {
             return false;
+        }
         memcpy((char *)to + at, &word, size - at < sizeof(word) ? size - at : sizeof(word));
     }
     return true;

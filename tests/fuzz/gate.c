@@ -50,8 +50,9 @@ static void goes_on(gated *t) {
 
 /* Called with the lock. */
 static void rests(void) {
-    if (--gate.running == 0)
+    if (--gate.running == 0) {
         pthread_cond_signal(&gate.settled);
+    }
 }
 
 /* ---- blocked ---- */
@@ -66,8 +67,9 @@ TH_NO_TSAN static uint32_t look(const uint32_t *xword) {
 }
 
 int __wrap_th_os_futex_wait(uint32_t *xword, uint32_t value, int64_t deadline) {
-    if (me == NULL || value == LOCK_WAITED_FOR)
+    if (!me || value == LOCK_WAITED_FOR) {
         return __real_th_os_futex_wait(xword, value, deadline);
+    }
     int result = -EAGAIN;
     pthread_mutex_lock(&gate.lock);
     if (look(xword) == value) {
@@ -76,8 +78,9 @@ int __wrap_th_os_futex_wait(uint32_t *xword, uint32_t value, int64_t deadline) {
             me->xword = xword;
             me->deadline = deadline;
             rests();
-            while (me->xword != NULL)
+            while (me->xword) {
                 pthread_cond_wait(&me->cond, &gate.lock);
+            }
         }
         result = me->result;
     }
@@ -101,16 +104,18 @@ void __wrap_th_os_futex_wake(uint32_t *xword, int n) {
         }
     }
     pthread_mutex_unlock(&gate.lock);
-    if (n > 0)
+    if (n > 0) {
         __real_th_os_futex_wake(xword, n);
+    }
 }
 
 void gate_time_is(int64_t now) {
     pthread_mutex_lock(&gate.lock);
     for (int i = 0; i < gate.count; i++) {
         gated *t = &gate.threads[i];
-        if (t->xword != NULL && t->deadline <= now)
+        if (t->xword && t->deadline <= now) {
             unblock(t, -ETIMEDOUT);
+        }
     }
     pthread_mutex_unlock(&gate.lock);
 }
@@ -131,8 +136,9 @@ void gate_begin(int count, void (*life)(int number)) {
     for (int i = 0; i < count; i++) {
         gated *t = &gate.threads[i];
         *t = (gated){.cond = PTHREAD_COND_INITIALIZER};
-        if (pthread_create(&t->id, NULL, begins, t) != 0)
+        if (pthread_create(&t->id, NULL, begins, t) != 0) {
             abort();
+        }
     }
 }
 
@@ -140,8 +146,9 @@ bool gate_turn(int number) {
     gated *t = &gate.threads[number];
     pthread_mutex_lock(&gate.lock);
     rests();
-    while (!t->turn && !gate.over)
+    while (!t->turn && !gate.over) {
         pthread_cond_wait(&t->cond, &gate.lock);
+    }
     t->turn = false;
     bool over = gate.over;
     pthread_mutex_unlock(&gate.lock);
@@ -158,8 +165,9 @@ void gate_go(int number) {
 
 long gate_settle(void) {
     pthread_mutex_lock(&gate.lock);
-    while (gate.running != 0)
+    while (gate.running != 0) {
         pthread_cond_wait(&gate.settled, &gate.lock);
+    }
     const long moves = gate_moves(); /* with the lock: later ones are not of this moment */
     pthread_mutex_unlock(&gate.lock);
     return moves;
@@ -172,9 +180,11 @@ long gate_moves(void) {
 void gate_end(void) {
     pthread_mutex_lock(&gate.lock);
     gate.over = true;
-    for (int i = 0; i < gate.count; i++)
+    for (int i = 0; i < gate.count; i++) {
         goes_on(&gate.threads[i]);
+    }
     pthread_mutex_unlock(&gate.lock);
-    for (int i = 0; i < gate.count; i++)
+    for (int i = 0; i < gate.count; i++) {
         pthread_join(gate.threads[i].id, NULL);
+    }
 }

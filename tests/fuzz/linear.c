@@ -63,8 +63,9 @@ static void *borrowed[ACTORS_MAX][CALLS_MAX];
 static int held[ACTORS_MAX]; /* what each actor holds: the mutex, or pool items */
 
 static void pause_a_little(int i) {
-    if (i % 256 == 255)
+    if (i % 256 == 255) {
         sched_yield();
+    }
 }
 
 static uint32_t rnd_of(uint32_t *seed, uint32_t below) {
@@ -79,17 +80,19 @@ static uint32_t rnd_of(uint32_t *seed, uint32_t below) {
 static void let_another_go(void) {
     const unsigned long now = atomic_load(&ticks);
     for (int i = 0; i < 10 && atomic_load(&ticks) == now; i++) {
-        if (i < 3)
+        if (i < 3) {
             sched_yield();
-        else
+        } else {
             nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+        }
     }
 }
 
 /* Opens the plants' window, often enough on few processors, too. */
 static void between_two_steps(void) {
-    if (atomic_load(&ticks) / 2 % 4 == 0) /* the ticks of a call that is alone are odd */
+    if (atomic_load(&ticks) / 2 % 4 == 0) { /* the ticks of a call that is alone are odd */
         let_another_go();
+    }
 }
 
 /* ---- calls ---- */
@@ -108,18 +111,21 @@ static int take(int actor, bool waits, int *value) {
         return waits ? thrum_mutex_lock_until(&object.mutex, soon())
                      : thrum_mutex_try_lock(&object.mutex);
     case OBJECT_AUTO:
-        if (waits)
+        if (waits) {
             return thrum_event_wait_until(&object.event, soon());
+        }
         return thrum_event_test(&object.event) ? 0 : -EAGAIN;
     case OBJECT_MANUAL:
-        if (waits)
+        if (waits) {
             return thrum_event_wait_until(&object.event, soon());
+        }
         return thrum_event_is_signaled(&object.event) ? 0 : -EAGAIN;
     case OBJECT_POOL:
         result = waits ? thrum_pool_borrow_until(object.pool, &item, soon())
                        : thrum_pool_try_borrow(object.pool, &item);
-        if (result == 0)
+        if (result == 0) {
             borrowed[actor][held[actor]] = item;
+        }
         return result;
     case OBJECT_CHAN:
         result = waits ? thrum_chan_recv_until(object.chan, &got, soon())
@@ -128,15 +134,17 @@ static int take(int actor, bool waits, int *value) {
         return result;
     case OBJECT_BROKEN_SEM:
         n = atomic_load(&object.broken.n);
-        if (n == 0)
+        if (n == 0) {
             return waits ? -ETIMEDOUT : -EAGAIN;
+        }
         between_two_steps();
         atomic_store(&object.broken.n, n - 1); /* two actors may take the same one */
         return 0;
     default:
         n = atomic_load(&object.broken.first);
-        if (n == atomic_load(&object.broken.n))
+        if (n == atomic_load(&object.broken.n)) {
             return waits ? -ETIMEDOUT : -EAGAIN;
+        }
         *value = atomic_load(&object.broken.elems[n]);
         between_two_steps();
         atomic_store(&object.broken.first, n + 1); /* likewise */
@@ -175,10 +183,12 @@ static int give(int actor, bool waits, int value) {
 /* Makes a call; one that would be misuse becomes another: an actor gives back only what it has. */
 static void one_call(call *c) {
     const bool owns = object.kind == OBJECT_MUTEX || object.kind == OBJECT_POOL;
-    if (object.kind == OBJECT_MUTEX && held[c->actor] > 0)
+    if (object.kind == OBJECT_MUTEX && held[c->actor] > 0) {
         c->kind = GIVE;
-    if (owns && c->kind == GIVE && held[c->actor] == 0)
+    }
+    if (owns && c->kind == GIVE && held[c->actor] == 0) {
         c->kind = TAKE;
+    }
     c->begun = atomic_fetch_add(&ticks, 1);
     if (c->kind == TAKE || c->kind == TAKE_UNTIL) {
         c->result = take(c->actor, c->kind == TAKE_UNTIL, &c->value);
@@ -191,8 +201,9 @@ static void one_call(call *c) {
         c->result = 0;
     }
     c->ended = atomic_fetch_add(&ticks, 1);
-    if (owns)
+    if (owns) {
         held[c->actor] += c->kind == GIVE ? -1 : c->result == 0;
+    }
 }
 
 /* ---- rounds ---- */
@@ -202,8 +213,9 @@ static int actor_rounds(void *arg) {
     uint32_t seed = (uint32_t)actor * 77 + 1;
     for (long round = 1;; round++) {
         for (int i = 0; atomic_load(&round_begun) < round; i++) {
-            if (atomic_load(&over))
+            if (atomic_load(&over)) {
                 return 0;
+            }
             pause_a_little(i);
         }
         if (planned[actor] > 0) {
@@ -213,11 +225,13 @@ static int actor_rounds(void *arg) {
                 active += planned[a] > 0;
             }
             atomic_fetch_add(&actors_ready, 1);
-            for (int i = 0; atomic_load(&actors_ready) < active; i++)
+            for (int i = 0; atomic_load(&actors_ready) < active; i++) {
                 pause_a_little(i);
+            }
             for (int i = 0; i < planned[actor]; i++) {
-                if (rnd_of(&seed, 4) == 0)
+                if (rnd_of(&seed, 4) == 0) {
                     let_another_go();
+                }
                 for (atomic_int spin = (int)rnd_of(&seed, 60); spin > 0; spin--) {
                 }
                 one_call(&shared.calls[first + i]);
@@ -240,8 +254,9 @@ static call_kind pick(object_kind kind) {
     static const call_kind usual[] = {TAKE, TAKE_UNTIL, GIVE, GIVE};
     static const call_kind events[] = {TAKE, TAKE_UNTIL, GIVE, CLEAR};
     static const call_kind chans[] = {TAKE, TAKE_UNTIL, GIVE, GIVE_UNTIL};
-    if (kind == OBJECT_CHAN)
+    if (kind == OBJECT_CHAN) {
         return rnd(14) == 0 ? CLOSE : chans[rnd(4)];
+    }
     return kind == OBJECT_AUTO || kind == OBJECT_MANUAL ? events[rnd(4)] : usual[rnd(4)];
 }
 
@@ -250,8 +265,9 @@ static void plan(object_kind kind) {
     memset(held, 0, sizeof(held));
     shared.kind = kind;
     shared.start = (int)rnd(3);
-    if (kind == OBJECT_POOL && shared.start == 0)
+    if (kind == OBJECT_POOL && shared.start == 0) {
         shared.start = 1;
+    }
     for (int a = 0; a < ACTORS_MAX; a++) {
         planned[a] = a < 2 || rnd(2) == 0 ? 3 + (int)rnd(3) : 0;
         for (int i = 0; i < planned[a]; i++) {
@@ -272,15 +288,18 @@ static void object_make(void) {
                      shared.kind == OBJECT_AUTO ? THRUM_EVENT_AUTO : THRUM_EVENT_MANUAL, false);
     config.item_size = 8;
     config.capacity = (size_t)shared.start;
-    if (shared.kind == OBJECT_POOL)
+    if (shared.kind == OBJECT_POOL) {
         REQUIRE(thrum_pool_create(&object.pool, &config) == 0);
-    if (shared.kind == OBJECT_CHAN)
+    }
+    if (shared.kind == OBJECT_CHAN) {
         REQUIRE(thrum_chan_create(&object.chan, sizeof(int),
                                   shared.start == 0 ? THRUM_UNBOUNDED : (size_t)shared.start) == 0);
+    }
     atomic_store(&object.broken.n, shared.kind == OBJECT_BROKEN_SEM ? shared.start : 0);
     atomic_store(&object.broken.first, 0);
-    if (shared.kind == OBJECT_BROKEN_CHAN)
+    if (shared.kind == OBJECT_BROKEN_CHAN) {
         shared.start = 0;
+    }
 }
 
 /* A wait that ended late holds nothing back: each object can be destroyed. */
@@ -288,17 +307,20 @@ static void object_end(void) {
     int locked = 0;
     for (int a = 0; a < ACTORS_MAX; a++) {
         locked += object.kind == OBJECT_MUTEX ? held[a] : 0;
-        for (int i = 0; object.kind == OBJECT_POOL && i < held[a]; i++)
+        for (int i = 0; object.kind == OBJECT_POOL && i < held[a]; i++) {
             thrum_pool_give_back(object.pool, borrowed[a][i]);
+        }
     }
     REQUIRE(locked <= 1);
     REQUIRE(thrum_sem_destroy(&object.sem) == 0);
     REQUIRE(thrum_mutex_destroy(&object.mutex) == (locked > 0 ? -EBUSY : 0));
     REQUIRE(thrum_event_destroy(&object.event) == 0);
-    if (object.kind == OBJECT_POOL)
+    if (object.kind == OBJECT_POOL) {
         REQUIRE(thrum_pool_destroy(object.pool) == 0);
-    if (object.kind == OBJECT_CHAN)
+    }
+    if (object.kind == OBJECT_CHAN) {
         REQUIRE(thrum_chan_destroy(object.chan) == 0);
+    }
 }
 
 /* Whether two calls of different actors overlap: else a history shows little. */
@@ -306,8 +328,9 @@ static bool overlaps(void) {
     for (int i = 0; i < shared.count; i++) {
         for (int j = 0; j < shared.count; j++) {
             const call *a = &shared.calls[i], *b = &shared.calls[j];
-            if (a->actor != b->actor && a->begun < b->begun && b->begun < a->ended)
+            if (a->actor != b->actor && a->begun < b->begun && b->begun < a->ended) {
                 return true;
+            }
         }
     }
     return false;
@@ -318,22 +341,25 @@ static void options(int argc, char **argv) {
                                         {"seed", 1, NULL, 's'},      {"object", 1, NULL, 'o'},
                                         {"workers", 1, NULL, 'w'},   {NULL, 0, NULL, 0}};
     for (int c; (c = getopt_long(argc, argv, "", all, NULL)) != -1;) {
-        if (c == 'h')
+        if (c == 'h') {
             want.histories = atol(optarg);
-        else if (c == 't')
+        } else if (c == 't') {
             want.seconds = atof(optarg);
-        else if (c == 's')
+        } else if (c == 's') {
             want.seed = strcmp(optarg, "fresh") == 0 ? (uint32_t)thrum_now()
                                                      : (uint32_t)strtoul(optarg, NULL, 0);
-        else if (c == 'w')
+        } else if (c == 'w') {
             want.workers = (unsigned)atoi(optarg);
-        else if (c == 'o') {
-            for (int k = 0; k < OBJECT_ALL; k++)
+        } else if (c == 'o') {
+            for (int k = 0; k < OBJECT_ALL; k++) {
                 want.only = strcmp(optarg, object_names[k]) == 0 ? k : want.only;
-            if (want.only < 0)
+            }
+            if (want.only < 0) {
                 exit(2);
-        } else
+            }
+        } else {
             exit(2);
+        }
     }
 }
 
@@ -366,8 +392,9 @@ int main(int argc, char **argv) {
         atomic_store(&round_ended, 0);
         atomic_store(&ticks, 0);
         atomic_store(&round_begun, n);
-        for (int i = 0; atomic_load(&round_ended) < ACTORS_MAX; i++)
+        for (int i = 0; atomic_load(&round_ended) < ACTORS_MAX; i++) {
             pause_a_little(i);
+        }
         object_end();
         done++;
         overlapping += overlaps();
@@ -384,7 +411,8 @@ int main(int argc, char **argv) {
     printf("linear: %ld histories, %ld with calls at the same time, %s: %s\n", done, overlapping,
            want.only >= 0 ? object_names[want.only] : "all objects",
            found ? "the plant was found" : "each is explained");
-    if (found)
+    if (found) {
         linear_print(&shared, stdout);
+    }
     return found == plant ? 0 : 1;
 }

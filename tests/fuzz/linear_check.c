@@ -35,27 +35,33 @@ static bool chan_step(const history *h, state *s, const call *c) {
     switch (c->kind) {
     case GIVE:
     case GIVE_UNTIL:
-        if (s->closed)
+        if (s->closed) {
             return c->result == -EPIPE;
-        if (h->start != 0 && s->n == h->start)
+        }
+        if (h->start != 0 && s->n == h->start) {
             return is_no(c, -EAGAIN);
+        }
         s->elems[s->n++] = (uint8_t)c->value;
         return c->result == 0;
     case CLOSE:
-        if (s->closed)
+        if (s->closed) {
             return c->result == -EPIPE;
+        }
         s->closed = 1;
         return c->result == 0;
     default:
-        if (s->n == 0)
+        if (s->n == 0) {
             return s->closed ? c->result == -EPIPE : is_no(c, -EAGAIN);
-        if (c->result != 0 || c->value != s->elems[0])
+        }
+        if (c->result != 0 || c->value != s->elems[0]) {
             return false;
+        }
         s->n--;
         memmove(s->elems, s->elems + 1, sizeof(s->elems) - 1);
         s->elems[ELEMS_MAX - 1] = 0;
-        if (s->n < ELEMS_MAX)
+        if (s->n < ELEMS_MAX) {
             s->elems[s->n] = 0; /* equal states look equal */
+        }
         return true;
     }
 }
@@ -73,8 +79,9 @@ static bool step(const history *h, state *s, const call *c) {
             s->n = 0;
             return owns;
         }
-        if (s->n != 0)
+        if (s->n != 0) {
             return is_no(c, -EBUSY);
+        }
         s->n = c->actor + 1;
         return c->result == 0;
     case OBJECT_AUTO:
@@ -83,8 +90,9 @@ static bool step(const history *h, state *s, const call *c) {
             s->n = c->kind == GIVE;
             return true;
         }
-        if (s->n == 0)
+        if (s->n == 0) {
             return is_no(c, -EAGAIN);
+        }
         s->n = h->kind == OBJECT_MANUAL;
         return c->result == 0;
     default: /* semaphore, pool */
@@ -92,8 +100,9 @@ static bool step(const history *h, state *s, const call *c) {
             s->n++;
             return true;
         }
-        if (s->n == 0)
+        if (s->n == 0) {
             return is_no(c, -EAGAIN);
+        }
         s->n--;
         return c->result == 0;
     }
@@ -101,8 +110,9 @@ static bool step(const history *h, state *s, const call *c) {
 
 static bool was_tried(search *x, uint32_t done, const state *s) {
     for (int i = 0; i < x->tried_count; i++) {
-        if (x->tried[i].done == done && memcmp(&x->tried[i].s, s, sizeof(*s)) == 0)
+        if (x->tried[i].done == done && memcmp(&x->tried[i].s, s, sizeof(*s)) == 0) {
             return true;
+        }
     }
     if (x->tried_count < (int)(sizeof(x->tried) / sizeof(x->tried[0]))) {
         x->tried[x->tried_count].done = done;
@@ -115,19 +125,23 @@ static bool was_tried(search *x, uint32_t done, const state *s) {
 static bool explains(search *x, uint32_t done, const state *s) {
     const history *h = x->h;
     uint64_t first_end = UINT64_MAX;
-    if (done == (1u << h->count) - 1)
+    if (done == (1u << h->count) - 1) {
         return true;
-    if (was_tried(x, done, s))
+    }
+    if (was_tried(x, done, s)) {
         return false;
+    }
     for (int i = 0; i < h->count; i++) {
-        if ((done >> i & 1) == 0 && h->calls[i].ended < first_end)
+        if ((done >> i & 1) == 0 && h->calls[i].ended < first_end) {
             first_end = h->calls[i].ended;
+        }
     }
     for (int i = 0; i < h->count; i++) {
         state next = *s;
         if ((done >> i & 1) == 0 && h->calls[i].begun < first_end && step(h, &next, &h->calls[i]) &&
-            explains(x, done | 1u << i, &next))
+            explains(x, done | 1u << i, &next)) {
             return true;
+        }
     }
     return false;
 }

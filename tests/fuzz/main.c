@@ -31,40 +31,45 @@ static struct shared {
 } * shared;
 
 static void run_one(const program *p, outcome *out) {
-    if (want.all_at_once)
+    if (want.all_at_once) {
         free_run(p, out);
-    else
+    } else {
         stepped_run(p, out, want.trace);
+    }
 }
 
 static void begin(void) {
-    if (want.all_at_once)
+    if (want.all_at_once) {
         free_begin((unsigned)want.workers, want.policy);
-    else
+    } else {
         stepped_begin((unsigned)want.workers, want.lifo);
+    }
 }
 
 static void end(outcome *out) {
-    if (want.all_at_once)
+    if (want.all_at_once) {
         free_end(out);
-    else
+    } else {
         stepped_end(out);
+    }
 }
 
 /* Runs it in a process of its own; true: it ended well, and so did the programs in it. */
 static bool is_fine(child_fn run, void *arg, bool quiet) {
     memset(&shared->out, 0, sizeof(shared->out));
     const char *how = child_run(run, arg, want.limit, quiet);
-    if (how != NULL && shared->out.what[0] == '\0')
+    if (how && shared->out.what[0] == '\0') {
         snprintf(shared->out.what, sizeof(shared->out.what), "%s", how);
+    }
     return shared->out.what[0] == '\0';
 }
 
 static bool run_alone(void *arg) {
     begin();
     run_one(arg, &shared->out);
-    if (shared->out.what[0] == '\0')
+    if (shared->out.what[0] == '\0') {
         end(&shared->out);
+    }
     return false;
 }
 
@@ -78,19 +83,21 @@ static void shrink(program *p, bool hangs) {
     program *less = malloc(sizeof(*less));
     const thrum_time end = thrum_after_s(hangs ? 90 : 30);
     want.limit = hangs ? 2 : 5;
-    for (int size = p->count / 2; less != NULL && size > 0; size = size > 1 ? size / 2 : 0) {
+    for (int size = p->count / 2; less && size > 0; size = size > 1 ? size / 2 : 0) {
         for (int at = 0; at < p->count && thrum_now() < end;) {
             int n = size < p->count - at ? size : p->count - at;
             less->count = p->count - n;
             memcpy(less->steps, p->steps, sizeof(step) * (size_t)at);
             memcpy(less->steps + at, p->steps + at + n, sizeof(step) * (size_t)(less->count - at));
             bool fails = !holds(less, true);
-            for (int i = 0; want.all_at_once && !fails && i < 20; i++)
+            for (int i = 0; want.all_at_once && !fails && i < 20; i++) {
                 fails = !holds(less, true);
-            if (fails)
+            }
+            if (fails) {
                 *p = *less;
-            else
+            } else {
                 at += n;
+            }
         }
     }
     free(less);
@@ -125,8 +132,9 @@ static bool run_all(void *arg) {
         program_from_seed(&p, shared->seed, want.length);
         run_one(&p, &shared->out);
         shared->calls += shared->out.calls;
-        if (shared->out.what[0] != '\0')
+        if (shared->out.what[0] != '\0') {
             return false;
+        }
     }
     end(&shared->out);
     return true;
@@ -155,8 +163,9 @@ static int replay(int argc, char **argv) {
             return 1;
         }
     }
-    if (!want.prints)
+    if (!want.prints) {
         printf("fuzz: %d programs replayed\n", argc);
+    }
     return 0;
 }
 
@@ -172,8 +181,9 @@ int main(int argc, char **argv) {
         switch (o) {
         case 's':
             want.seed = strtoull(optarg, NULL, 0);
-            if (strcmp(optarg, "fresh") == 0 && !child_random(&want.seed, sizeof(want.seed)))
+            if (strcmp(optarg, "fresh") == 0 && !child_random(&want.seed, sizeof(want.seed))) {
                 return 2;
+            }
             break;
         case 'o':
             want.ops = atol(optarg);
@@ -210,10 +220,12 @@ int main(int argc, char **argv) {
         }
     }
     shared = child_memory(sizeof(*shared));
-    if (shared == NULL || want.length < 1)
+    if (!shared || want.length < 1) {
         return usage();
-    if (replays)
+    }
+    if (replays) {
         return replay(argc - optind, argv + optind);
+    }
     long programs = (want.ops + want.length - 1) / want.length;
     printf("fuzz: seed %llu, %ld programs of %d steps\n", (unsigned long long)want.seed, programs,
            want.length);

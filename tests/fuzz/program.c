@@ -61,8 +61,9 @@ void program_from_seed(program *p, uint64_t seed, int steps) {
     uint64_t state = seed * 2 + 1;
     int chosen[6];
     int count = 2 + (int)(fuzz_random(&state) % 5);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         chosen[i] = (int)(fuzz_random(&state) % GROUPS_OF_OPS);
+    }
     int actors = fuzz_random(&state) % 2 == 0 ? ACTORS : FIBERS + 1; /* faster without threads */
     p->count = steps < STEPS_MAX ? steps : STEPS_MAX;
     for (int i = 0; i < p->count; i++) {
@@ -107,10 +108,12 @@ static bool read_text(program *p, FILE *file) {
     p->count = 0;
     while (p->count < STEPS_MAX && fscanf(file, "%u %39s %u %u", &who, name, &a, &b) == 4) {
         int o = 0;
-        while (o < OP_COUNT && strcmp(name, fuzz_op_names[o]) != 0)
+        while (o < OP_COUNT && strcmp(name, fuzz_op_names[o]) != 0) {
             o++;
-        if (o == OP_COUNT)
+        }
+        if (o == OP_COUNT) {
             return false;
+        }
         p->steps[p->count++] = (step){(uint8_t)who, (uint8_t)o, (uint8_t)a, (uint8_t)b};
     }
     return feof(file) != 0;
@@ -119,8 +122,9 @@ static bool read_text(program *p, FILE *file) {
 bool program_read(program *p, const char *path) {
     static uint8_t bytes[4 * STEPS_MAX];
     FILE *file = fopen(path, "r");
-    if (file == NULL)
+    if (!file) {
         return false;
+    }
     if (!read_text(p, file)) {
         rewind(file);
         program_from_bytes(p, bytes, fread(bytes, 1, sizeof(bytes), file));

@@ -538,6 +538,6 @@ void stepped_run(const program *p, outcome *out, bool trace) {
         return;
     idle();
     const char *wrong = objects_unmake(&run.o);
-    if (wrong != NULL)
+    if (wrong)
         fail(wrong);
 }

@@ -169,8 +169,9 @@ static int lets_last_die(void) {
 static void dies(void) {
     thrum_handle *task = NULL;
     thrum_attr attr = rig_attr(&w.r);
-    if (w.rank == w.size - 1)
+    if (w.rank == w.size - 1) {
         last_dies();
+    }
     CHECK_EQ(thrum_spawn_with(&task, &attr, receives, NULL), 0);
     dump_until(w.r.sched, "MPI receive from ");
     close(lets_last_die());
@@ -195,8 +196,9 @@ TEST(dies_returning) {
 static void tell(const char *what, int code) {
     char text[MPI_MAX_ERROR_STRING] = "is over";
     int length;
-    if (code > 0)
+    if (code > 0) {
         CHECK_EQ(MPI_Error_string(code, text, &length), MPI_SUCCESS);
+    }
     text[strcspn(text, "\n")] = '\0';
     printf("rank %d goes on: %s: %s%s\n", w.rank, what, code > 0 ? "MPI: " : "",
            code < 0 ? thrum_strerror(code) : text);
@@ -218,8 +220,9 @@ TEST(survives) {
     signal(SIGUSR1, SIG_IGN); /* by this MPICH's mpirun tells the others */
     ranks_begin(&w);
     CHECK_EQ(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), MPI_SUCCESS);
-    if (w.rank == w.size - 1)
+    if (w.rank == w.size - 1) {
         last_dies();
+    }
     struct pollfd end = {.fd = lets_last_die(), .events = POLLIN};
     CHECK_EQ(poll(&end, 1, -1), 1);
     const int received = thrum_mpi_recv_until(&value, 1, MPI_INT, w.size - 1, 7, MPI_COMM_WORLD,

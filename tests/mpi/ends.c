@@ -36,8 +36,9 @@ static int calls_of_a_child(void) {
         thrum_mpi_start(w.r.sched),
     };
     for (int i = 0; i < (int)(sizeof codes / sizeof *codes); i++) {
-        if (codes[i] != -ESHUTDOWN)
+        if (codes[i] != -ESHUTDOWN) {
             return i + 1;
+        }
     }
     return thrum_mpi_workers() == 1 ? 0 : 99;
 }
@@ -88,8 +89,9 @@ TEST(the_child_of_a_fork_is_told) {
 static int forks_and_returns(void *arg) {
     pid_t *child = arg;
     *child = fork();
-    if (*child == 0)
+    if (*child == 0) {
         alarm(30);
+    }
     return *child == 0 ? 7 : 0;
 }
 
@@ -98,8 +100,9 @@ static int calls_what_forks(void *arg) {
     int status = -1;
     (void)arg;
     const int code = thrum_mpi_call(forks_and_returns, &child);
-    if (child == 0)
+    if (child == 0) {
         _exit(code);
+    }
     CHECK_EQ(code, 0);
     CHECK_EQ(waitpid(child, &status, 0), child);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
@@ -155,11 +158,13 @@ TEST(a_start_without_memory) {
     rig_init(&w.r);
     w.r.config.stack_size = RANKS_STACK;
     rig_start(&w.r);
-    if (w.level == MPI_THREAD_FUNNELED)
+    if (w.level == MPI_THREAD_FUNNELED) {
         CHECK_EQ(thrum_sched_bind(w.r.sched), 0);
+    }
     CHECK_EQ(start_lacking(A_SOURCE), -ENOMEM);
-    if (w.level == MPI_THREAD_FUNNELED) /* the task that makes the calls */
+    if (w.level == MPI_THREAD_FUNNELED) { /* the task that makes the calls */
         CHECK_EQ(start_lacking(A_TASK), -ENOMEM);
+    }
     CHECK_EQ(thrum_mpi_start(w.r.sched), 0);
     CHECK_EQ(rig_run(&w.r, forks_beside_a_wait, NULL), 0);
     ranks_end(&w);
@@ -178,8 +183,9 @@ static bool is_refused(void) {
     int left = atomic_load(&granted);
     while (left > 0 && !atomic_compare_exchange_weak(&granted, &left, left - 1)) {
     }
-    if (left == 0)
+    if (left == 0) {
         atomic_fetch_add(&refused, 1);
+    }
     return left == 0;
 }
 
@@ -241,8 +247,9 @@ static int send_without_memory(void *arg) {
     (void)arg;
     atomic_store(&refused, 0);
     CHECK_EQ(thrum_spawn(&task, sends_without_memory, (void *)52), 0);
-    while (!atomic_load(&refused))
+    while (!atomic_load(&refused)) {
         nap();
+    }
     atomic_store(&granted, -1);
     CHECK_EQ(receives_long(52), 0);
     CHECK_EQ(thrum_join(task, &code), 0);

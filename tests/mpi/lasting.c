@@ -42,8 +42,9 @@ thrum_time __wrap_thrum_now(void) {
 }
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now) {
-    if (!atomic_load(&shown) || clock != CLOCK_THREAD_CPUTIME_ID)
+    if (!atomic_load(&shown) || clock != CLOCK_THREAD_CPUTIME_ID) {
         return __real_clock_gettime(clock, now);
+    }
     const int64_t at = atomic_load(&worked);
     *now = (struct timespec){.tv_sec = at / THRUM_S(1), .tv_nsec = at % THRUM_S(1)};
     return 0;
@@ -52,15 +53,18 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now) {
 static int pause_at_once(thrum_event *event, const char *what, int64_t length) {
     thrum_yield();
     const int code = __real_thrum_event_wait_outside(event, what, 0);
-    if (code != -ETIMEDOUT)
+    if (code != -ETIMEDOUT) {
         return code;
+    }
     atomic_fetch_add(&shown, length);
     const int n = atomic_fetch_add(&pauses, 1) + 1;
     const int64_t all = atomic_fetch_add(&paused, length) + length;
-    if (all >= LASTS && all - length < LASTS)
+    if (all >= LASTS && all - length < LASTS) {
         atomic_store(&lasted, n);
-    if (atomic_load(&pieces) > 0)
+    }
+    if (atomic_load(&pieces) > 0) {
         atomic_fetch_add(&late, 1);
+    }
     return code;
 }
 

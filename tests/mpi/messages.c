@@ -25,8 +25,9 @@ static int left(void) {
 
 static int all_join(thrum_fn fn) {
     thrum_handle *tasks[FIBERS];
-    for (int i = 0; i < FIBERS; i++)
+    for (int i = 0; i < FIBERS; i++) {
         CHECK_EQ(thrum_spawn(&tasks[i], fn, (void *)(intptr_t)i), 0);
+    }
     for (int i = 0; i < FIBERS; i++) {
         int result = -1;
         CHECK_EQ(thrum_join(tasks[i], &result), 0);
@@ -66,8 +67,9 @@ TEST(a_ring_of_many_tasks) {
 static int pings(void *arg) {
     const int tag = (int)(intptr_t)arg;
     const int peer = w.size > 1 ? w.rank ^ 1 : 0;
-    if (peer >= w.size)
+    if (peer >= w.size) {
         return 0;
+    }
     for (int i = 0; i < ROUNDS; i++) {
         int value = i;
         MPI_Status status;
@@ -80,13 +82,15 @@ static int pings(void *arg) {
             CHECK_EQ(thrum_mpi_wait(&request, MPI_STATUS_IGNORE), 0);
             continue;
         }
-        if (w.rank < peer)
+        if (w.rank < peer) {
             CHECK_EQ(thrum_mpi_send(&value, 1, MPI_INT, peer, tag, MPI_COMM_WORLD), 0);
+        }
         CHECK_EQ(thrum_mpi_recv(&value, 1, MPI_INT, peer, tag, MPI_COMM_WORLD, &status), 0);
         CHECK_EQ(value, i);
         CHECK_EQ(status.MPI_SOURCE, peer);
-        if (w.rank > peer)
+        if (w.rank > peer) {
             CHECK_EQ(thrum_mpi_send(&value, 1, MPI_INT, peer, tag, MPI_COMM_WORLD), 0);
+        }
     }
     return 0;
 }
@@ -107,13 +111,15 @@ static int long_ones(void *arg) {
     int *out = malloc(LONG * sizeof *out), *in = malloc(LONG * sizeof *in);
     (void)arg;
     CHECK(out && in);
-    for (int i = 0; i < LONG; i++)
+    for (int i = 0; i < LONG; i++) {
         out[i] = w.rank + i;
+    }
     CHECK_EQ(thrum_mpi_sendrecv(out, LONG, MPI_INT, right(), 5, in, LONG, MPI_INT, left(), 5,
                                 MPI_COMM_WORLD, MPI_STATUS_IGNORE),
              0);
-    for (int i = 0; i < LONG; i++)
+    for (int i = 0; i < LONG; i++) {
         CHECK_EQ(in[i], left() + i);
+    }
     free(out);
     free(in);
     return 0;
@@ -132,8 +138,9 @@ static uint64_t tcp_received(void) {
     for (int fd = 0; fd < 1024; fd++) {
         struct tcp_info info = {0};
         socklen_t length = sizeof info;
-        if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0)
+        if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0) {
             sum += info.tcpi_bytes_received;
+        }
     }
     return sum;
 }
@@ -220,8 +227,9 @@ static int collectives(void *arg) {
         many[i] = me * 100 + i;
     }
     CHECK_EQ(thrum_mpi_alltoall(many, 1, MPI_INT, to, 1, MPI_INT, MPI_COMM_WORLD), 0);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         CHECK_EQ(to[i], i * 100 + me);
+    }
     free(many);
     free(to);
     return 0;
@@ -230,8 +238,9 @@ static int collectives(void *arg) {
 TEST(collectives_by_a_task) {
     /* Each gives what the blocking form gives. */
     ranks_begin(&w);
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 5; i++) {
         CHECK_EQ(rig_run(&w.r, collectives, NULL), 0);
+    }
     ranks_end(&w);
 }
 
@@ -250,8 +259,9 @@ TEST(collectives_of_several_communicators) {
     MPI_Comm comms[MANY];
     thrum_handle *tasks[MANY];
     ranks_init(&w);
-    for (int i = 0; i < MANY; i++)
+    for (int i = 0; i < MANY; i++) {
         CHECK_EQ(MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]), MPI_SUCCESS);
+    }
     ranks_begin(&w);
     for (int i = 0; i < MANY; i++) {
         thrum_attr attr = rig_attr(&w.r);
@@ -259,11 +269,13 @@ TEST(collectives_of_several_communicators) {
         CHECK_EQ(thrum_spawn_with(&tasks[i], &attr, collective_beside, &comms[(i + w.rank) % MANY]),
                  0);
     }
-    for (int i = 0; i < MANY; i++)
+    for (int i = 0; i < MANY; i++) {
         CHECK_EQ(thrum_join(tasks[i], NULL), 0);
+    }
     ranks_end(&w);
-    for (int i = 0; i < MANY; i++)
+    for (int i = 0; i < MANY; i++) {
         CHECK_EQ(MPI_Comm_free(&comms[i]), MPI_SUCCESS);
+    }
 }
 
 enum { TRACED = 41 }; /* a tag */

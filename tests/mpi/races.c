@@ -94,8 +94,9 @@ static int cancels(void *arg) {
 }
 
 static void yields(int n) {
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         thrum_yield();
+    }
 }
 
 /* A cancel from a task of its own: before, beside or after the message. */
@@ -131,8 +132,9 @@ static void one_round(int which, int round) {
         code = k->waits(&o, thrum_after_us(round * 3));
         CHECK(code == 0 || code == -ETIMEDOUT);
     }
-    if (code) /* nothing is lost: once more */
+    if (code) { /* nothing is lost: once more */
         CHECK_EQ(k->waits(&o, THRUM_FOREVER), 0);
+    }
     CHECK_EQ(o.value, left() * 1000 + round);
     CHECK_EQ(o.nothing, -1);
     CHECK(o.index <= 0);
@@ -145,22 +147,26 @@ static void one_round(int which, int round) {
 }
 
 static int rounds(void *arg) {
-    for (int i = 0; i < ROUNDS; i++)
+    for (int i = 0; i < ROUNDS; i++) {
         one_round((int)(intptr_t)arg, i);
+    }
     return 0;
 }
 
 static int all_kinds(void *arg) {
     thrum_handle *tasks[KINDS];
     (void)arg;
-    for (int i = 0; i < KINDS; i++)
+    for (int i = 0; i < KINDS; i++) {
         CHECK_EQ(thrum_spawn(&tasks[i], rounds, (void *)(intptr_t)i), 0);
-    for (int i = 0; i < KINDS; i++)
+    }
+    for (int i = 0; i < KINDS; i++) {
         CHECK_EQ(thrum_join(tasks[i], NULL), 0);
+    }
     CHECK_EQ(thrum_mpi_barrier(MPI_COMM_WORLD), 0);
-    for (int i = 0; i < 2 * KINDS; i++) /* nor is anything there twice */
+    for (int i = 0; i < 2 * KINDS; i++) { /* nor is anything there twice */
         CHECK_EQ(thrum_mpi_probe_until(left(), TAG + i, MPI_COMM_WORLD, MPI_STATUS_IGNORE, past()),
                  -ETIMEDOUT);
+    }
     return 0;
 }
 
@@ -212,8 +218,9 @@ static int grows(void *arg) {
         CHECK_EQ(thrum_join(tasks[i], &code), 0);
         CHECK_EQ(code, 0);
     }
-    for (int i = 0; i <= 200; i++)
+    for (int i = 0; i <= 200; i++) {
         CHECK_EQ(in[i], 3);
+    }
     return 0;
 }
 

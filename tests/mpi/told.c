@@ -54,13 +54,15 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
 int MPI_Testsome(int n, MPI_Request requests[], int *count, int indices[], MPI_Status statuses[]) {
     for (int i = 0; i < n; i++) {
         if (is_dead(requests[i])) {
-            if (atomic_load(&refuses_all))
+            if (atomic_load(&refuses_all)) {
                 return DEAD;
+            }
             *count = 1;
             indices[0] = i;
             fail(&requests[i]);
-            if (statuses != MPI_STATUSES_IGNORE)
+            if (statuses != MPI_STATUSES_IGNORE) {
                 statuses[0].MPI_ERROR = DEAD;
+            }
             return MPI_ERR_IN_STATUS;
         }
     }
@@ -82,8 +84,9 @@ int MPI_Testall(int n, MPI_Request requests[], int *flag, MPI_Status statuses[])
     for (int i = 0; i < n; i++) {
         if (is_dead(requests[i])) {
             *flag = 1;
-            for (int k = 0; k < n && statuses != MPI_STATUSES_IGNORE; k++)
+            for (int k = 0; k < n && statuses != MPI_STATUSES_IGNORE; k++) {
                 statuses[k].MPI_ERROR = k == i ? DEAD : MPI_ERR_PENDING;
+            }
             fail(&requests[i]);
             return MPI_ERR_IN_STATUS;
         }
@@ -151,8 +154,9 @@ static int one_way(int way) {
     thrum_handle *dead, *live;
     MPI_Request request;
     int value = -1, code = 0, out = 6;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         irecv(&d.values[i], w.rank, 90 + i, &d.requests[i]);
+    }
     irecv(&value, w.rank, 92, &request);
     marked = d.requests[0];
     CHECK_EQ(thrum_spawn(&live, waits_for_live, &request), 0);
@@ -181,8 +185,9 @@ static int all_ways(void *arg) {
     const int ways = atomic_load(&refuses_all) ? WAITSOME : WAYS;
     (void)arg;
     atomic_store(&marked_failed, 0);
-    for (int way = 0; way < ways; way++)
+    for (int way = 0; way < ways; way++) {
         one_way(way);
+    }
     CHECK_EQ(atomic_load(&marked_failed), ways); /* each is told once */
     return 0;
 }
@@ -286,11 +291,13 @@ static int fails_later(void *arg) {
 /* The request is the receive's own, so it is marked where MPI gives it. */
 int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
               MPI_Request *request) {
-    if (atomic_load(&begins_fail) && tag == 94)
+    if (atomic_load(&begins_fail) && tag == 94) {
         return DEAD;
+    }
     const int code = PMPI_Irecv(buffer, count, type, from, tag, comm, request);
-    if (tag == 96)
+    if (tag == 96) {
         marked = *request;
+    }
     return code;
 }
 
@@ -373,15 +380,17 @@ TEST(errno_is_as_it_was) {
 
 int MPI_Query_thread(int *level) {
     const int code = PMPI_Query_thread(level);
-    if (atomic_load(&refuses) == A_LEVEL)
+    if (atomic_load(&refuses) == A_LEVEL) {
         *level = MPI_THREAD_SINGLE;
+    }
     return code;
 }
 
 int MPI_Is_thread_main(int *is) {
     const int code = PMPI_Is_thread_main(is);
-    if (atomic_load(&refuses) == A_THREAD)
+    if (atomic_load(&refuses) == A_THREAD) {
         *is = 0;
+    }
     return code;
 }
 

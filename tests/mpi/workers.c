@@ -24,8 +24,9 @@ int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set);
 int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set) {
     (void)pid;
     CPU_ZERO_S(size, set);
-    for (unsigned i = first; i < first + count; i++)
+    for (unsigned i = first; i < first + count; i++) {
         CPU_SET_S(i, size, set);
+    }
     errno = EPERM;
     return count ? 0 : -1;
 }

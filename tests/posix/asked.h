@@ -16,8 +16,8 @@ static inline int printers(void) {
         char name[32] = "";
         snprintf(path, sizeof(path), "/proc/self/task/%s/comm", e->d_name);
         FILE *f = fopen(path, "r");
-        if (f != NULL) {
-            n += fgets(name, sizeof(name), f) != NULL && strcmp(name, "thrum/dump\n") == 0;
+        if (f) {
+            n += fgets(name, sizeof(name), f) && strcmp(name, "thrum/dump\n") == 0;
             fclose(f);
         }
     }

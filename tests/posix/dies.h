@@ -34,7 +34,7 @@ CHECK_UNUSED static FILE *check_full_stream(void) {
 CHECK_UNUSED static void check_refresh_signals(char **argv) {
     sigset_t none;
     bool ignored = false;
-    if (getenv("CHECK_SIGNALS") != NULL) {
+    if (getenv("CHECK_SIGNALS")) {
         return;
     }
     sigemptyset(&none);
@@ -224,7 +224,7 @@ CHECK_UNUSED static void check_dies_at(const char *file, int line, void (*fn)(vo
         check_failed(file, line, "no abort: wait status 0x%x, it printed: %.800s", (unsigned)status,
                      text);
     }
-    if (strstr(text, expected) == NULL) {
+    if (!strstr(text, expected)) {
         check_failed(file, line, "\"%s\" is not in: %.800s", expected, text);
     }
 }

@@ -15,15 +15,16 @@ CHECK_UNUSED static int fds_open(void) {
     DIR *dir = opendir("/proc/self/fd");
     CHECK(dir != NULL);
     struct dirent *e;
-    while ((e = readdir(dir)) != NULL) {
+    while ((e = readdir(dir))) {
         char path[300], what[64];
         snprintf(path, sizeof path, "/proc/self/fd/%s", e->d_name);
         ssize_t size = readlink(path, what, sizeof what - 1);
-        if (size <= 0)
+        if (size <= 0) {
             continue;
+        }
         what[size] = '\0';
-        n += strstr(what, "eventfd") == NULL && strstr(what, "eventpoll") == NULL &&
-             strstr(what, "timerfd") == NULL && strstr(what, "io_uring") == NULL;
+        n += !strstr(what, "eventfd") && !strstr(what, "eventpoll") && !strstr(what, "timerfd") &&
+             !strstr(what, "io_uring");
     }
     closedir(dir);
     return n;

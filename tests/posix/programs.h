@@ -31,8 +31,9 @@ CHECK_UNUSED static int descriptors(void) {
     DIR *folder = opendir("/proc/self/fd");
     int n = 0;
     CHECK(folder != NULL);
-    while (readdir(folder) != NULL)
+    while (readdir(folder)) {
         n++;
+    }
     closedir(folder);
     return n - 3; /* itself, ".", ".." */
 }
@@ -52,8 +53,9 @@ CHECK_UNUSED static void make_folder(char path[PATH_MAX]) {
         struct statvfs system;
         if (places[i] && statvfs(places[i], &system) == 0 && !(system.f_flag & ST_NOEXEC)) {
             snprintf(path, PATH_MAX, "%s/thrum-process-XXXXXX", places[i]);
-            if (mkdtemp(path) != NULL)
+            if (mkdtemp(path)) {
                 return;
+            }
         }
     }
     CHECK_SKIP("no folder allows its files to be executed");

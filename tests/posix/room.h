@@ -58,8 +58,9 @@ CHECK_UNUSED static bool makes_room(int fd) {
         return true;
     }
     for (int i = 0; i < 100 && room_moves_bytes(fd); i++) {
-        if (poll(&p, 1, 10) > 0)
+        if (poll(&p, 1, 10) > 0) {
             return true;
+        }
     }
     return poll(&p, 1, 10) > 0;
 }

@@ -10,7 +10,7 @@ typedef struct node {
 } node;
 
 static int sum_of(const node *list) {
-    return list == NULL ? 0 : list->value + sum_of(list->next) % 1000;
+    return !list ? 0 : list->value + sum_of(list->next) % 1000;
 }
 
 static int adds(void *arg) {

@@ -38,7 +38,7 @@ static int start(void *arg) {
 int main(int argc, char **argv) {
     parts = argc > 1 ? atoi(argv[1]) : SUMS;
     unsigned *firsts = calloc((size_t)parts, sizeof *firsts);
-    int err = firsts != NULL ? thrum_run(NULL, start, firsts) : -1;
+    int err = firsts ? thrum_run(NULL, start, firsts) : -1;
     free(firsts);
     return err;
 }

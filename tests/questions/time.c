@@ -44,7 +44,7 @@ static int start(void *arg) {
         }
     }
     FILE *out = err == 0 ? fopen("trace.json", "w") : NULL;
-    if (out == NULL) {
+    if (!out) {
         return err != 0 ? err : -errno;
     }
     err = thrum_trace_write(thrum_sched_current(), out);

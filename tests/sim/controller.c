@@ -321,7 +321,7 @@ static void schedule(bool may_stay) {
 }
 
 void sim_point(void) {
-    if (likely(E->current != NULL)) {
+    if (likely(E->current)) {
         schedule(true);
     }
 }

@@ -44,8 +44,9 @@ static void due_runs(thrum_task *self, void *arg) {
     REQUIRE_EQ(atomic_fetch_add(&d->runs, 1), 0);
     REQUIRE(d->fate != 0 || now >= d->when);
     REQUIRE(d->fate == 2 || !thrum_task_is_cancelled(self));
-    if (d->fate == 0)
+    if (d->fate == 0) {
         soak_late(LATE_TIMER, now - d->when);
+    }
     thrum_waitgroup_done(d->left);
 }
 
@@ -63,14 +64,16 @@ void round_deadlines(lane *l) {
         REQUIRE_EQ(thrum_task_post_until(thrum_sched_current(), &all[i].task, all[i].when), 0);
     }
     for (int i = 0; i < DUE; i++) {
-        if (all[i].fate == 1)
+        if (all[i].fate == 1) {
             thrum_task_wakeup(&all[i].task);
-        else if (all[i].fate == 2)
+        } else if (all[i].fate == 2) {
             (void)thrum_task_cancel(&all[i].task);
+        }
     }
     REQUIRE_EQ(thrum_waitgroup_wait(&left), 0);
-    for (int i = 0; i < DUE; i++)
+    for (int i = 0; i < DUE; i++) {
         REQUIRE_EQ(atomic_load(&all[i].runs), 1);
+    }
     REQUIRE_EQ(thrum_waitgroup_destroy(&left), 0);
     free(all);
 }
@@ -117,8 +120,9 @@ static int tree(void *arg) {
     node kids[3];
     thrum_handle *handles[3];
     t->below = 1;
-    if (t->depth == 0)
+    if (t->depth == 0) {
         return 0;
+    }
     for (int i = 0; i < 3; i++) {
         kids[i] = (node){t->depth - 1, 0};
         handles[i] = spawn(tree, &kids[i]);
@@ -171,13 +175,16 @@ void round_cancels(lane *l) {
     const bool by_deadline = soak_random(&l->seed) % 4 == 0;
     const thrum_time ends = thrum_after_ms(5);
     REQUIRE_EQ(thrum_scope_open(&scope, by_deadline ? ends : THRUM_FOREVER), 0);
-    for (int i = 0; i < CHILDREN; i++)
+    for (int i = 0; i < CHILDREN; i++) {
         REQUIRE_EQ(thrum_scope_go(&scope, i % 2 ? sleeps_long : waits_for_ever, &f), 0);
-    if (soak_random(&l->seed) % 2 == 0)
+    }
+    if (soak_random(&l->seed) % 2 == 0) {
         (void)!thrum_sleep(1000000);
+    }
     const thrum_time began = by_deadline ? ends : thrum_now();
-    if (!by_deadline)
+    if (!by_deadline) {
         thrum_scope_cancel(&scope);
+    }
     REQUIRE_EQ(thrum_scope_join(&scope), by_deadline ? -ETIMEDOUT : -ECANCELED);
     soak_late(LATE_CANCEL, thrum_now() - began);
     REQUIRE_EQ(atomic_load(&f.begun), CHILDREN);
@@ -211,10 +218,11 @@ static int sends(void *arg) {
     for (long i = 1; i <= SENT; i++) {
         thrum_case cases[] = {THRUM_SEND_CASE(f->chans[0], &i), THRUM_SEND_CASE(f->chans[1], &i)};
         const int which = i % 3 == 0 ? thrum_select(cases, 2, THRUM_FOREVER) : (int)(i % 2);
-        if (i % 3 != 0)
+        if (i % 3 != 0) {
             REQUIRE_EQ(thrum_chan_send(f->chans[which], &i), 0);
-        else
+        } else {
             REQUIRE(which >= 0 && cases[which].status == 0);
+        }
         atomic_fetch_add(&f->sent, i);
     }
     return 0;
@@ -225,14 +233,16 @@ static int receives(void *arg) {
     for (int closed = 0; closed != 3;) {
         long got[2] = {0, 0};
         thrum_case cases[2];
-        for (int i = 0; i < 2; i++)
+        for (int i = 0; i < 2; i++) {
             cases[i] = THRUM_RECV_CASE((closed >> i & 1) != 0 ? NULL : f->chans[i], &got[i]);
+        }
         const int which = thrum_select(cases, 2, THRUM_FOREVER);
         REQUIRE(which >= 0);
-        if (cases[which].status == 0)
+        if (cases[which].status == 0) {
             atomic_fetch_add(&f->received, got[which]);
-        else
+        } else {
             closed |= 1 << which;
+        }
     }
     return 0;
 }
@@ -248,16 +258,20 @@ void round_channels(lane *l) {
         receivers[i] = spawn(receives, &f);
         senders[i] = spawn(sends, &f);
     }
-    for (int i = 0; i < FLOWS; i++)
+    for (int i = 0; i < FLOWS; i++) {
         join(senders[i]);
-    for (int i = 0; i < 2; i++)
+    }
+    for (int i = 0; i < 2; i++) {
         REQUIRE_EQ(thrum_chan_close(f.chans[i]), 0);
-    for (int i = 0; i < FLOWS; i++)
+    }
+    for (int i = 0; i < FLOWS; i++) {
         join(receivers[i]);
+    }
     REQUIRE_EQ(atomic_load(&f.received), atomic_load(&f.sent));
     REQUIRE_EQ(atomic_load(&f.sent), FLOWS * SENT * (SENT + 1) / 2);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         REQUIRE_EQ(thrum_chan_destroy(f.chans[i]), 0);
+    }
 }
 
 /* ---- locks: exclusion, and a condition that is met ---- */
@@ -276,8 +290,9 @@ static int locks(void *arg) {
     for (int i = 0; i < LOCKED; i++) {
         thrum_mutex_lock(&s->mutex);
         const long old = s->count++;
-        if (i % 16 == 0)
+        if (i % 16 == 0) {
             thrum_yield();
+        }
         REQUIRE_EQ(s->count, old + 1);
         thrum_cond_broadcast(&s->cond);
         thrum_mutex_unlock(&s->mutex);
@@ -301,14 +316,17 @@ void round_locks(lane *l) {
     thrum_mutex_init(&s.mutex);
     thrum_cond_init(&s.cond);
     thrum_rwlock_init(&s.rwlock);
-    for (int i = 0; i < LOCKERS; i++)
+    for (int i = 0; i < LOCKERS; i++) {
         handles[i] = spawn(locks, &s);
+    }
     thrum_mutex_lock(&s.mutex);
-    while (s.count < LOCKERS * LOCKED)
+    while (s.count < LOCKERS * LOCKED) {
         REQUIRE_EQ(thrum_cond_wait(&s.cond, &s.mutex), 0);
+    }
     thrum_mutex_unlock(&s.mutex);
-    for (int i = 0; i < LOCKERS; i++)
+    for (int i = 0; i < LOCKERS; i++) {
         join(handles[i]);
+    }
     REQUIRE_EQ(s.count, LOCKERS * LOCKED);
     REQUIRE_EQ(thrum_mutex_destroy(&s.mutex), 0);
     REQUIRE_EQ(thrum_cond_destroy(&s.cond), 0);

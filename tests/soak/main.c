@@ -45,8 +45,9 @@ static atomic_flag failed = ATOMIC_FLAG_INIT;
 
 void soak_fails(const char *file, int line, const char *format, ...) {
     va_list args;
-    while (atomic_flag_test_and_set(&failed))
+    while (atomic_flag_test_and_set(&failed)) {
         pause(); /* the first one ends the process */
+    }
     signal(SIGALRM, SIG_DFL);
     alarm(20); /* the dump itself may not come back */
     fprintf(stderr, "soak: %s:%d: ", file, line);
@@ -63,8 +64,9 @@ void soak_fails(const char *file, int line, const char *format, ...) {
 void *soak_alloc(void *ctx, size_t size) {
     size_t *b = malloc(size + 16);
     (void)ctx;
-    if (b == NULL)
+    if (!b) {
         return NULL;
+    }
     b[0] = size;
     b[1] = (size_t)&soak_blocks;
     atomic_fetch_add(&soak_blocks, 1);
@@ -74,8 +76,9 @@ void *soak_alloc(void *ctx, size_t size) {
 
 void soak_free(void *ctx, void *ptr) {
     (void)ctx;
-    if (ptr == NULL)
+    if (!ptr) {
         return;
+    }
     size_t *b = (size_t *)ptr - 2;
     REQUIRE(b[1] == (size_t)&soak_blocks); /* it was freed twice, or is not ours */
     b[1] = 0;
@@ -92,8 +95,9 @@ static thrum_event rest_over; /* stays signaled while there is no rest */
 
 /* A lane is here between two rounds, and waits while there is a rest. */
 static void lane_gate(void) {
-    if (!atomic_load(&rest_wanted))
+    if (!atomic_load(&rest_wanted)) {
         return;
+    }
     atomic_fetch_add(&resting, 1);
     (void)!thrum_event_wait(&rest_over);
     atomic_fetch_sub(&resting, 1);
@@ -102,16 +106,18 @@ static void lane_gate(void) {
 bool soak_rest_begin(int64_t deadline) {
     thrum_event_clear(&rest_over);
     atomic_store(&rest_wanted, true);
-    while (atomic_load(&resting) < soak_lanes_count && thrum_now() < deadline)
+    while (atomic_load(&resting) < soak_lanes_count && thrum_now() < deadline) {
         (void)!thrum_sleep(1000000);
+    }
     return atomic_load(&resting) == soak_lanes_count;
 }
 
 void soak_rest_end(void) {
     atomic_store(&rest_wanted, false);
     thrum_event_signal(&rest_over);
-    while (atomic_load(&resting) != 0)
+    while (atomic_load(&resting) != 0) {
         (void)!thrum_sleep(100000);
+    }
 }
 
 /* ---- lanes ---- */
@@ -162,13 +168,15 @@ static int answer(thrum_io io, void *arg) {
     (void)arg;
     for (;;) {
         if (thrum_serve_idle(io, soak_much_later()) != 0 ||
-            thrum_read_full(io, text, 2, soak_much_later()) != 2)
+            thrum_read_full(io, text, 2, soak_much_later()) != 2) {
             return 0;
+        }
         const size_t size = (size_t)text[0] | (size_t)text[1] << 8;
         REQUIRE(size + 2 <= sizeof(text));
         if (thrum_read_full(io, text + 2, size, soak_much_later()) != (int64_t)size ||
-            thrum_write_until(io, text, size + 2, soak_much_later()) != (int64_t)size + 2)
+            thrum_write_until(io, text, size + 2, soak_much_later()) != (int64_t)size + 2) {
             return 0;
+        }
     }
 }
 
@@ -198,27 +206,29 @@ static void options(int argc, char **argv) {
         {"limit", 1, NULL, 'm'},   {"seed", 1, NULL, 'r'},  {"plant", 1, NULL, 'p'},
         {"rest", 1, NULL, 'e'},    {"quiet", 1, NULL, 'q'}, {NULL, 0, NULL, 0}};
     for (int c; (c = getopt_long(argc, argv, "", all, NULL)) != -1;) {
-        if (c == 's')
+        if (c == 's') {
             soak_want.seconds = atof(optarg);
-        else if (c == 'l')
+        } else if (c == 'l') {
             soak_want.log = optarg;
-        else if (c == 'f')
+        } else if (c == 'f') {
             soak_want.folder = optarg;
-        else if (c == 'm')
+        } else if (c == 'm') {
             soak_want.limit = atof(optarg);
-        else if (c == 'r')
+        } else if (c == 'r') {
             soak_want.seed = (uint32_t)strtoul(optarg, NULL, 0);
-        else if (c == 'p')
+        } else if (c == 'p') {
             soak_want.plant = optarg;
-        else if (c == 'q')
+        } else if (c == 'q') {
             soak_want.quiet = optarg;
-        else if (c == 'e')
+        } else if (c == 'e') {
             soak_want.rest_s = (unsigned)strtoul(optarg, NULL, 0);
-        else
+        } else {
             exit(2);
+        }
     }
-    if (soak_want.rest_s == 0)
+    if (soak_want.rest_s == 0) {
         exit(2);
+    }
 }
 
 static thrum_handle *spawn(thrum_fn fn, void *arg) {
@@ -241,18 +251,20 @@ static int everything(void) {
     thrum_handle *handles[LANES_MAX], *serving = spawn(server, NULL);
     REQUIRE_EQ(thrum_event_wait(&server_started), 0);
     for (int i = 0; i < soak_lanes_count; i++) {
-        if (soak_lanes[i].load->external)
+        if (soak_lanes[i].load->external) {
             REQUIRE_EQ(pthread_create(&threads[i], NULL, lane_thread, &soak_lanes[i]), 0);
-        else
+        } else {
             handles[i] = spawn(lane_main, &soak_lanes[i]);
+        }
     }
     const int passed = soak_watch();
     atomic_store(&soak_over, true);
     for (int i = 0; i < soak_lanes_count; i++) {
-        if (soak_lanes[i].load->external)
+        if (soak_lanes[i].load->external) {
             pthread_join(threads[i], NULL);
-        else
+        } else {
             join(handles[i]);
+        }
     }
     thrum_event_signal(&server_stops);
     join(serving);
@@ -278,7 +290,8 @@ int main(int argc, char **argv) {
     REQUIRE_EQ(thrum_sched_wait_done(soak_sched, THRUM_FOREVER), 0);
     REQUIRE_EQ(thrum_sched_stop(soak_sched), 0);
     REQUIRE_EQ(atomic_load(&soak_blocks), 0);
-    for (int i = 0; i < soak_lanes_count; i++)
+    for (int i = 0; i < soak_lanes_count; i++) {
         REQUIRE(atomic_load(&soak_lanes[i].rounds) > 0);
+    }
     return passed != 0;
 }

@@ -81,8 +81,9 @@ __attribute__((noreturn, cold, format(printf, 3, 4))) void soak_fails(const char
 #define REQUIRE_EQ(a, b) soak_equal(__FILE__, __LINE__, #a " == " #b, (long)(a), (long)(b))
 
 static inline void soak_equal(const char *file, int line, const char *text, long a, long b) {
-    if (a != b)
+    if (a != b) {
         soak_fails(file, line, "%s (%ld and %ld)", text, a, b);
+    }
 }
 
 static inline uint32_t soak_random(uint32_t *seed) {

@@ -41,8 +41,9 @@ static struct {
 /* ---- latencies ---- */
 
 static int bucket_of(int64_t ns) {
-    if (ns < FINE)
+    if (ns < FINE) {
         return ns < 0 ? 0 : (int)ns;
+    }
     const int octave = 63 - __builtin_clzll((unsigned long long)ns);
     const int index = (octave - 2) * FINE + (int)(ns >> (octave - 3) & (FINE - 1));
     return index < BUCKETS ? index : BUCKETS - 1;
@@ -50,8 +51,9 @@ static int bucket_of(int64_t ns) {
 
 /* The upper bound of a bucket. */
 static int64_t bucket_ns(int index) {
-    if (index < FINE)
+    if (index < FINE) {
         return index;
+    }
     return (int64_t)(FINE + index % FINE + 1) << (index / FINE - 1);
 }
 
@@ -66,8 +68,9 @@ static double part_us(const long counts[BUCKETS], long n, double part) {
     long sum = 0;
     for (int i = 0; i < BUCKETS; i++) {
         sum += counts[i];
-        if (n > 0 && (double)sum >= part * (double)n)
+        if (n > 0 && (double)sum >= part * (double)n) {
             return (double)bucket_ns(i) / 1000;
+        }
     }
     return 0;
 }
@@ -78,8 +81,9 @@ static int entries(const char *folder) {
     DIR *d = opendir(folder);
     int n = -2; /* . and .. */
     REQUIRE(d != NULL);
-    while (readdir(d) != NULL)
+    while (readdir(d)) {
         n++;
+    }
     closedir(d);
     return n;
 }
@@ -91,9 +95,10 @@ static int descriptors(void) {
 static long statm(int field) {
     long values[2] = {0, 0};
     FILE *f = fopen("/proc/self/statm", "re");
-    if (f != NULL) {
-        if (fscanf(f, "%ld %ld", &values[0], &values[1]) != 2)
+    if (f) {
+        if (fscanf(f, "%ld %ld", &values[0], &values[1]) != 2) {
             values[0] = values[1] = 0;
+        }
         fclose(f);
     }
     return values[field] * sysconf(_SC_PAGESIZE);
@@ -110,11 +115,13 @@ static thread_seen *noted(int tid) {
     thread_seen *free_place = NULL;
     for (int i = 0; i < THREADS_MAX; i++) {
         char path[64];
-        if (seen[i].tid == tid)
+        if (seen[i].tid == tid) {
             return &seen[i];
+        }
         snprintf(path, sizeof(path), "/proc/self/task/%d", seen[i].tid);
-        if (free_place == NULL && (seen[i].tid == 0 || access(path, F_OK) != 0))
+        if (!free_place && (seen[i].tid == 0 || access(path, F_OK) != 0)) {
             free_place = &seen[i];
+        }
     }
     return free_place;
 }
@@ -134,13 +141,15 @@ static int64_t withheld(void) {
         const int tid = atoi(e->d_name);
         snprintf(path, sizeof(path), "/proc/self/task/%s/schedstat", e->d_name);
         FILE *f = tid == 0 ? NULL : fopen(path, "re");
-        if (f == NULL)
+        if (!f) {
             continue;
+        }
         if (fscanf(f, "%lld %lld", &ran, &waited) == 2) {
             thread_seen *t = noted(tid);
             int64_t more = t && t->tid == tid ? waited - t->waited : waited;
-            if (t)
+            if (t) {
                 *t = (thread_seen){tid, waited};
+            }
             for (int i = 0; i < 3; i++) {
                 if (more > most[i]) {
                     const int64_t less = most[i];
@@ -175,8 +184,9 @@ static struct {
 } passing;
 
 __attribute__((format(printf, 1, 2))) static void passes(const char *format, ...) {
-    if (passing.count == LATE_KINDS + 8)
+    if (passing.count == LATE_KINDS + 8) {
         return;
+    }
     va_list args;
     va_start(args, format);
     vsnprintf(passing.text[passing.count++], sizeof(passing.text[0]), format, args);
@@ -204,9 +214,10 @@ static void log_late(int kind, int64_t allowed) {
     fprintf(watch.log, "%s\"%s\":[%ld,%.1f,%.1f,%.1f]", kind == 0 ? "" : ",", kinds[kind].name, n,
             part_us(counts, n, 0.5), part_us(counts, n, 0.99), (double)worst / 1000);
     const int64_t limit = (int64_t)((double)kinds[kind].limit_ms * 1e6 * soak_want.limit);
-    if (worst > limit + allowed)
+    if (worst > limit + allowed) {
         passes("%s late by %.1f ms; limit %.1f ms and %.1f ms withheld by the system",
                kinds[kind].name, (double)worst / 1e6, (double)limit / 1e6, (double)allowed / 1e6);
+    }
 }
 
 static void log_rounds(void) {
@@ -244,8 +255,9 @@ static void second(void) {
             (unsigned long)m.spare_activations, (unsigned long)m.parks, (unsigned long)m.stolen);
     watch.before = now;
     watch.cpu = cpu;
-    for (int k = 0; k < LATE_KINDS; k++)
+    for (int k = 0; k < LATE_KINDS; k++) {
         log_late(k, allowed);
+    }
     fputs("},\"rounds\":{", watch.log);
     log_rounds();
     fputs("}}\n", watch.log);
@@ -310,21 +322,22 @@ static void settle(void) {
 static void rest_for_others(void) {
     const thrum_time began = thrum_now();
     bool told = false;
-    while (soak_want.quiet != NULL && access(soak_want.quiet, F_OK) == 0 &&
-           elapsed() < soak_want.seconds) {
+    while (soak_want.quiet && access(soak_want.quiet, F_OK) == 0 && elapsed() < soak_want.seconds) {
         (void)!thrum_sleep(INT64_C(200000000));
         told = true;
     }
-    if (told)
+    if (told) {
         fprintf(watch.log, "{\"t\":%.2f,\"quiet_s\":%.1f}\n", elapsed(),
                 (double)(thrum_now() - began) / 1e9);
+    }
     watch.before = thrum_now();
 }
 
 static void rest(void) {
     const thrum_time began = thrum_now();
-    if (!soak_rest_begin(soak_much_later()))
+    if (!soak_rest_begin(soak_much_later())) {
         soak_fails(__FILE__, __LINE__, "hang: not all lanes come to rest");
+    }
     const thrum_time came = thrum_now();
     settle();
     if (rests.count < RESTS_MAX) {
@@ -345,8 +358,9 @@ static void rest(void) {
 /* What grows slowly: the least of the last quarter of the rests against that of the second. */
 static void slow_growth(void) {
     const int part = rests.count / 4;
-    if (part < 3)
+    if (part < 3) {
         return;
+    }
     long blocks[2] = {LONG_MAX, LONG_MAX}, bytes[2] = {LONG_MAX, LONG_MAX}, fds[2] = {999, 999};
     for (int i = 0; i < 2 * part; i++) {
         const held *h = &rests.all[i < part ? part + i : rests.count - 1 - (i - part)];
@@ -355,12 +369,15 @@ static void slow_growth(void) {
         *y = h->bytes < *y ? h->bytes : *y;
         *f = h->fds < *f ? h->fds : *f;
     }
-    if (blocks[1] > blocks[0] + blocks[0] / 50 + part / 2)
+    if (blocks[1] > blocks[0] + blocks[0] / 50 + part / 2) {
         passes("blocks grow slowly: %ld, then %ld", blocks[0], blocks[1]);
-    if (bytes[1] > bytes[0] + bytes[0] / 50 + (64 << 10))
+    }
+    if (bytes[1] > bytes[0] + bytes[0] / 50 + (64 << 10)) {
         passes("bytes grow slowly: %ld, then %ld", bytes[0], bytes[1]);
-    if (fds[1] > fds[0])
+    }
+    if (fds[1] > fds[0]) {
         passes("descriptors grow slowly: %ld, then %ld", fds[0], fds[1]);
+    }
 }
 
 /* ---- */
@@ -368,17 +385,22 @@ static void slow_growth(void) {
 /* A fault of our own, once a second, which must be found (tools/run/soak). */
 static void plant(void) {
     if (strcmp(soak_want.plant, "leak") == 0) {
-        for (int i = 0; i < 40; i++)
+        for (int i = 0; i < 40; i++) {
             (void)!soak_alloc(NULL, 1000);
+        }
     }
-    if (strcmp(soak_want.plant, "descriptor") == 0)
+    if (strcmp(soak_want.plant, "descriptor") == 0) {
         (void)!open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (strcmp(soak_want.plant, "late") == 0)
+    }
+    if (strcmp(soak_want.plant, "late") == 0) {
         soak_late(LATE_POST, INT64_C(60000000000));
-    if (strcmp(soak_want.plant, "wrong") == 0)
+    }
+    if (strcmp(soak_want.plant, "wrong") == 0) {
         REQUIRE_EQ(entries("/proc/self/fd"), 0);
-    if (strcmp(soak_want.plant, "hang") == 0)
+    }
+    if (strcmp(soak_want.plant, "hang") == 0) {
         atomic_store(&soak_lanes[0].since, thrum_now() - (HANG_S + 1) * INT64_C(1000000000));
+    }
 }
 
 /* A second that came late itself does not count: then the machine stood still. */
@@ -390,9 +412,10 @@ static void hangs(bool late) {
     before = now;
     for (int i = 0; i < soak_lanes_count; i++) {
         const int64_t since = atomic_load(&soak_lanes[i].since);
-        if (since != 0 && now - since - lost > HANG_S * INT64_C(1000000000))
+        if (since != 0 && now - since - lost > HANG_S * INT64_C(1000000000)) {
             soak_fails(__FILE__, __LINE__, "hang: a round of %s does not end",
                        soak_lanes[i].load->name);
+        }
     }
 }
 
@@ -405,8 +428,9 @@ static void log_end(void) {
     for (int k = 0; k < LATE_KINDS; k++) {
         const long *c = watch.all[k];
         long n = 0;
-        for (int i = 0; i < BUCKETS; i++)
+        for (int i = 0; i < BUCKETS; i++) {
             n += c[i];
+        }
         const double p[] = {part_us(c, n, 0.5), part_us(c, n, 0.99), part_us(c, n, 0.999),
                             part_us(c, n, 1)};
         fprintf(watch.log, "%s\"%s\":[%ld,%.1f,%.1f,%.1f,%.1f]", k == 0 ? "" : ",", kinds[k].name,
@@ -417,8 +441,9 @@ static void log_end(void) {
     fputs("},\"rounds\":{", watch.log);
     for (int s = 0, at = 0; s < soak_loads_count; s++) {
         long n = 0;
-        for (int i = 0; i < soak_loads[s].lanes; i++, at++)
+        for (int i = 0; i < soak_loads[s].lanes; i++, at++) {
             n += atomic_load(&soak_lanes[at].rounds);
+        }
         fprintf(watch.log, "%s\"%s\":%ld", s == 0 ? "" : ",", soak_loads[s].name, n);
         printf("%-10s %12ld rounds\n", soak_loads[s].name, n);
     }
@@ -432,8 +457,9 @@ static void log_begin(void) {
             "\"limits_ms\":{",
             thrum_version(), soak_want.seconds, thrum_sched_parallelism(soak_sched),
             soak_want.limit);
-    for (int k = 0; k < LATE_KINDS; k++)
+    for (int k = 0; k < LATE_KINDS; k++) {
         fprintf(watch.log, "%s\"%s\":%ld", k == 0 ? "" : ",", kinds[k].name, kinds[k].limit_ms);
+    }
     fputs("}}\n", watch.log);
 }
 
@@ -452,8 +478,9 @@ int soak_watch(void) {
         second();
         hangs(late);
         if (n % (long)soak_want.rest_s == 0 ||
-            (soak_want.quiet != NULL && access(soak_want.quiet, F_OK) == 0))
+            (soak_want.quiet && access(soak_want.quiet, F_OK) == 0)) {
             rest();
+        }
     }
     slow_growth();
     passes_logged();

@@ -23,8 +23,9 @@ void round_requests(lane *l) {
         const size_t size = 1 + soak_random(&l->seed) % REQUEST_MAX;
         ask[0] = (unsigned char)size;
         ask[1] = (unsigned char)(size >> 8);
-        for (size_t i = 0; i < size; i++)
+        for (size_t i = 0; i < size; i++) {
             ask[i + 2] = (unsigned char)(i * 31 + n + (size_t)l->number);
+        }
         const thrum_time began = thrum_now();
         REQUIRE_EQ(thrum_write_until(io, ask, size + 2, soak_much_later()), size + 2);
         REQUIRE_EQ(thrum_read_full(io, told, size + 2, soak_much_later()), size + 2);
@@ -65,8 +66,9 @@ void round_files(lane *l) {
     unsigned char *bytes = malloc((size_t)2 * FILE_BYTES), *again = bytes + FILE_BYTES;
     REQUIRE(bytes != NULL);
     snprintf(path, sizeof(path), "%s/soak-%d-%d", soak_want.folder, (int)getpid(), l->number);
-    for (uint32_t i = 0; i < FILE_BYTES; i++)
+    for (uint32_t i = 0; i < FILE_BYTES; i++) {
         bytes[i] = (unsigned char)(i * 7 + mark);
+    }
     const thrum_time began = thrum_now(), due = soak_much_later();
     REQUIRE_EQ(thrum_file_open(&io, path,
                                THRUM_FILE_READ | THRUM_FILE_WRITE | THRUM_FILE_CREATE |
@@ -143,8 +145,9 @@ void round_second(lane *l) {
     REQUIRE_EQ(thrum_sched_start(&sched, &config), 0);
     attr.sched = sched;
     atomic_store(&second_ran, 0);
-    for (int i = 0; i < 50; i++)
+    for (int i = 0; i < 50; i++) {
         REQUIRE_EQ(thrum_go_with(&attr, second_task, NULL), 0);
+    }
     REQUIRE_EQ(thrum_sched_stop(sched), 0);
     REQUIRE_EQ(atomic_load(&second_ran), 50);
 }

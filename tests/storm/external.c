@@ -23,10 +23,12 @@ typedef struct timer {
 
 static void timer_runs(thrum_task *self, void *arg) {
     timer *t = arg;
-    if (thrum_now() < t->due && thrum_task_is_expired(self))
+    if (thrum_now() < t->due && thrum_task_is_expired(self)) {
         atomic_fetch_add(&t->of->early, 1);
-    if (atomic_fetch_add(&t->runs, 1) != 0)
+    }
+    if (atomic_fetch_add(&t->runs, 1) != 0) {
         atomic_fetch_add(&t->of->wrong, 1);
+    }
     thrum_waitgroup_done(&t->of->left);
 }
 
@@ -43,24 +45,28 @@ void round_timers(lane *l) {
         thrum_task_init(&t->task, timer_runs, t);
         t->due = thrum_after_us(storm_random(&l->seed) % 50000);
         t->disturbed = i % 3 == 0;
-        if (t->disturbed && i % 2 == 0)
+        if (t->disturbed && i % 2 == 0) {
             t->due = THRUM_FOREVER;
+        }
         REQUIRE_EQ(thrum_task_post_until(l->w->sched, &t->task, t->due), 0);
-        if (i % 1024 == 0)
+        if (i % 1024 == 0) {
             thrum_yield();
+        }
     }
     for (int i = n - 1; i >= 0; i--) {
         timer *t = &x->all[i];
-        if (t->disturbed && i % 4 == 0)
+        if (t->disturbed && i % 4 == 0) {
             thrum_task_wakeup(&t->task);
-        else if (t->disturbed && thrum_task_cancel(&t->task) == -EBUSY)
+        } else if (t->disturbed && thrum_task_cancel(&t->task) == -EBUSY) {
             REQUIRE(t->due != THRUM_FOREVER);
+        }
     }
     REQUIRE_EQ(thrum_waitgroup_wait(&x->left), 0);
     REQUIRE_EQ(atomic_load(&x->early), 0);
     REQUIRE_EQ(atomic_load(&x->wrong), 0);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         REQUIRE_EQ(atomic_load(&x->all[i].runs), 1);
+    }
     storm_did(l, n);
     free(x->all);
     free(x);
@@ -85,10 +91,12 @@ void round_blocking(lane *l) {
     thrum_handle *handles[12];
     atomic_int ran = 0;
     int done = 0;
-    for (int i = 0; i < 12; i++)
+    for (int i = 0; i < 12; i++) {
         handles[i] = world_spawn(l->w, calls, &ran);
-    for (int i = 0; i < 12; i += 3)
+    }
+    for (int i = 0; i < 12; i += 3) {
         REQUIRE_EQ(thrum_cancel(handles[i]), 0);
+    }
     for (int i = 0; i < 12; i++) {
         int code = 1;
         REQUIRE_EQ(thrum_join(handles[i], &code), 0);
@@ -146,10 +154,12 @@ static void *visits(void *arg) {
 
 void round_bound(lane *l) {
     pthread_t threads[3];
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         REQUIRE_EQ(pthread_create(&threads[i], NULL, visits, l->w), 0);
-    for (int i = 0; i < 3; i++)
+    }
+    for (int i = 0; i < 3; i++) {
         pthread_join(threads[i], NULL);
+    }
     storm_did(l, 24);
 }
 
@@ -185,17 +195,19 @@ void round_posts(lane *l) {
     for (int i = 0; i < POSTED; i++) {
         parcels[i].left = &left;
         thrum_task_init(&parcels[i].task, parcel_runs, &parcels[i]);
-        if (i < POSTED / 2)
+        if (i < POSTED / 2) {
             batch[i] = &parcels[i].task;
-        else
+        } else {
             REQUIRE_EQ(thrum_task_post_hint(l->w->sched, &parcels[i].task, (thrum_hint)(i % 3)), 0);
+        }
     }
     REQUIRE_EQ(thrum_task_post_batch(l->w->sched, batch, POSTED / 2), 0);
     handle = world_spawn(l->w, nothing, NULL);
     REQUIRE_EQ(thrum_waitgroup_wait(&left), 0);
     world_join(handle);
-    for (int i = 0; i < POSTED; i++)
+    for (int i = 0; i < POSTED; i++) {
         REQUIRE_EQ(atomic_load(&parcels[i].runs), 1);
+    }
     REQUIRE_EQ(thrum_waitgroup_destroy(&left), 0);
     storm_did(l, POSTED + 1);
     free(parcels);
@@ -220,8 +232,9 @@ static int grows(void *arg) {
             atomic_fetch_sub(&s->accepted, 1);
         }
     }
-    if (atomic_load(&s->ran) % 4 == 0)
+    if (atomic_load(&s->ran) % 4 == 0) {
         (void)!thrum_sleep(1000); /* a cancel ends it sooner */
+    }
     return 0;
 }
 
@@ -238,8 +251,9 @@ void round_second(lane *l) {
         REQUIRE_EQ(thrum_sched_start(&other.sched, &config), 0);
         const thrum_attr attr = world_attr(&other);
         REQUIRE_EQ(thrum_go_with(&attr, grows, &s), 0);
-        for (uint32_t n = storm_random(&l->seed) % 4; n > 0; n--)
+        for (uint32_t n = storm_random(&l->seed) % 4; n > 0; n--) {
             sched_yield();
+        }
         REQUIRE_EQ(thrum_sched_stop(other.sched), 0);
         REQUIRE_EQ(atomic_load(&s.ran), atomic_load(&s.accepted));
         REQUIRE_EQ(atomic_load(&other.blocks), 0);

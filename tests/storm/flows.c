@@ -26,8 +26,9 @@ static int sends(void *arg) {
                                   THRUM_SEND_CASE(f->chans[1], &i),
                                   THRUM_SEND_CASE(f->chans[2], &i)};
             result = thrum_select(cases, CHANS, r % 2 != 0 ? THRUM_FOREVER : thrum_after_us(30));
-            if (result >= 0)
+            if (result >= 0) {
                 result = cases[result].status;
+            }
         } else if (r % 3 == 0) {
             result = thrum_chan_send_until(chan, &i, thrum_after_us(r % 50));
         } else {
@@ -51,8 +52,9 @@ static int receives(void *arg) {
         long got = 0, gots[CHANS] = {0, 0, 0};
         if (f->selects) {
             thrum_case cases[CHANS];
-            for (int i = 0; i < CHANS; i++)
+            for (int i = 0; i < CHANS; i++) {
                 cases[i] = THRUM_RECV_CASE((closed >> i & 1) != 0 ? NULL : f->chans[i], &gots[i]);
+            }
             which = thrum_select(cases, CHANS, THRUM_FOREVER);
             REQUIRE(which >= 0);
             result = cases[which].status;
@@ -79,28 +81,37 @@ static void flow_round(lane *l, bool selects) {
     REQUIRE(f != NULL);
     f->selects = selects;
     atomic_store(&f->seeds, storm_random(&l->seed));
-    for (int i = 0; i < CHANS; i++)
+    for (int i = 0; i < CHANS; i++) {
         REQUIRE_EQ(thrum_chan_create(&f->chans[i], sizeof(long), capacities[i]), 0);
-    for (int i = 0; i < RECEIVERS; i++)
-        receivers[i] = world_spawn(l->w, receives, f);
-    for (int i = 0; i < SENDERS; i++)
-        senders[i] = world_spawn(l->w, sends, f);
-    if (early) {
-        for (uint32_t n = storm_random(&l->seed) % 8; n > 0; n--)
-            thrum_yield();
-        for (int i = 0; i < CHANS; i++)
-            REQUIRE_EQ(thrum_chan_close(f->chans[i]), 0);
     }
-    for (int i = 0; i < SENDERS; i++)
+    for (int i = 0; i < RECEIVERS; i++) {
+        receivers[i] = world_spawn(l->w, receives, f);
+    }
+    for (int i = 0; i < SENDERS; i++) {
+        senders[i] = world_spawn(l->w, sends, f);
+    }
+    if (early) {
+        for (uint32_t n = storm_random(&l->seed) % 8; n > 0; n--) {
+            thrum_yield();
+        }
+        for (int i = 0; i < CHANS; i++) {
+            REQUIRE_EQ(thrum_chan_close(f->chans[i]), 0);
+        }
+    }
+    for (int i = 0; i < SENDERS; i++) {
         world_join(senders[i]);
-    for (int i = 0; i < CHANS && !early; i++)
+    }
+    for (int i = 0; i < CHANS && !early; i++) {
         REQUIRE_EQ(thrum_chan_close(f->chans[i]), 0);
-    for (int i = 0; i < RECEIVERS; i++)
+    }
+    for (int i = 0; i < RECEIVERS; i++) {
         world_join(receivers[i]);
+    }
     REQUIRE_EQ(atomic_load(&f->received), atomic_load(&f->sent));
     REQUIRE_EQ(atomic_load(&f->sum_received), atomic_load(&f->sum_sent));
-    for (int i = 0; i < CHANS; i++)
+    for (int i = 0; i < CHANS; i++) {
         REQUIRE_EQ(thrum_chan_destroy(f->chans[i]), 0);
+    }
     storm_did(l, SENDERS * SENT + atomic_load(&f->received));
     free(f);
 }
@@ -164,13 +175,15 @@ void round_scopes(lane *l) {
     REQUIRE_EQ(thrum_scope_open(&scope, t), 0);
     for (int i = 0; i < CHILDREN; i++) {
         thrum_fn fn = i % 6 == 5 ? child_nests : child_waits;
-        if (way == 0 && i % 10 == 7)
+        if (way == 0 && i % 10 == 7) {
             fn = child_fails;
+        }
         REQUIRE_EQ(thrum_scope_go(&scope, fn, &f), 0);
         expected += fn == child_nests ? 3 : 1;
     }
-    if (way == 1)
+    if (way == 1) {
         thrum_scope_cancel(&scope);
+    }
     const int reasons[] = {-EIO, -ECANCELED, -ETIMEDOUT};
     REQUIRE_EQ(thrum_scope_join(&scope), reasons[way]);
     REQUIRE_EQ(atomic_load(&f.begun), expected);

@@ -25,8 +25,9 @@ static int holder(void *arg) {
     uint32_t seed = atomic_fetch_add(&h->seeds, 77);
     const uint32_t r = storm_random(&seed);
     const struct timespec nap = {0, (long)(r % HELD_MS) * 1000000};
-    for (int i = 0; i < CHILDREN; i++)
+    for (int i = 0; i < CHILDREN; i++) {
         REQUIRE_EQ(thrum_spawn(&handles[i], behind, h), 0);
+    }
     thrum_fork_start(&fork, behind, h);
     if (r & 4096) {
         atomic_fetch_add(&h->w->naps, 1);
@@ -38,8 +39,9 @@ static int holder(void *arg) {
         }
     }
     REQUIRE_EQ(thrum_fork_join(&fork), 0);
-    for (int i = 0; i < CHILDREN; i++)
+    for (int i = 0; i < CHILDREN; i++) {
         world_join(handles[i]);
+    }
     return 0;
 }
 
@@ -48,10 +50,12 @@ void round_held(lane *l) {
     thrum_handle *handles[HOLDERS];
     atomic_init(&h.seeds, storm_random(&l->seed));
     atomic_init(&h.ran, 0);
-    for (int i = 0; i < HOLDERS; i++)
+    for (int i = 0; i < HOLDERS; i++) {
         handles[i] = world_spawn(l->w, holder, &h);
-    for (int i = 0; i < HOLDERS; i++)
+    }
+    for (int i = 0; i < HOLDERS; i++) {
         world_join(handles[i]);
+    }
     REQUIRE_EQ(atomic_load(&h.ran), HOLDERS * (CHILDREN + 1));
     storm_did(l, HOLDERS);
     REQUIRE_EQ(thrum_sleep(REST_NS), 0);

@@ -55,8 +55,9 @@ static long totals[STORMS];
 void *world_alloc(void *ctx, size_t size) {
     world *w = ctx;
     size_t *b = malloc(size + 16);
-    if (b == NULL)
+    if (!b) {
         return NULL;
+    }
     b[0] = size;
     b[1] = (size_t)w;
     atomic_fetch_add(&w->blocks, 1);
@@ -66,8 +67,9 @@ void *world_alloc(void *ctx, size_t size) {
 
 void world_free(void *ctx, void *ptr) {
     world *w = ctx;
-    if (ptr == NULL)
+    if (!ptr) {
         return;
+    }
     size_t *b = (size_t *)ptr - 2;
     REQUIRE(b[1] == (size_t)w); /* it was freed twice, or is another world's */
     b[1] = 0;
@@ -78,11 +80,13 @@ void world_free(void *ctx, void *ptr) {
 
 static void worker_starts(void *ctx, int worker) {
     world *w = ctx;
-    if (worker >= 0 && (unsigned)worker >= w->regular)
+    if (worker >= 0 && (unsigned)worker >= w->regular) {
         return; /* a spare sleeps idle whatever is ready */
+    }
     const int i = atomic_fetch_add(&w->tid_count, 1);
-    if (i < TIDS)
+    if (i < TIDS) {
         atomic_store(&w->tids[i], (int)syscall(SYS_gettid));
+    }
 }
 
 void world_config(world *w, thrum_config *config) {
@@ -118,10 +122,11 @@ static void *lane_thread(void *arg) {
 
 static bool wanted(const char *name) {
     const size_t n = strlen(name);
-    for (const char *p = want.only; p != NULL && *p != '\0';) {
+    for (const char *p = want.only; p && *p != '\0';) {
         const size_t m = strcspn(p, ",");
-        if (m == n && strncmp(p, name, n) == 0)
+        if (m == n && strncmp(p, name, n) == 0) {
             return true;
+        }
         p += m + (p[m] == ',');
     }
     return want.only == NULL;
@@ -143,14 +148,18 @@ static void lanes_make(void) {
 }
 
 static void plant(void) {
-    if (strcmp(want.plant, "stall") == 0)
+    if (strcmp(want.plant, "stall") == 0) {
         mark_ready(&lanes[0], MARKS - 1);
-    if (strcmp(want.plant, "hang") == 0)
+    }
+    if (strcmp(want.plant, "hang") == 0) {
         watch_hang_after(INT64_C(1)); /* no round is that short */
-    if (strcmp(want.plant, "leak") == 0)
+    }
+    if (strcmp(want.plant, "leak") == 0) {
         (void)!world_alloc(&worlds[0], 100);
-    if (strcmp(want.plant, "report") == 0)
+    }
+    if (strcmp(want.plant, "report") == 0) {
         worlds[0].began = INT64_MAX; /* every stall is told with too long a time */
+    }
 }
 
 /* Runs all lanes for a quarter of the time, to their end. */
@@ -170,14 +179,16 @@ static void part_run(bool last) {
             handles[i] = world_spawn(lanes[i].w, lane_main, &lanes[i]);
         }
     }
-    while (thrum_now() < end || (last && atomic_load(&second_starts) < want.starts))
+    while (thrum_now() < end || (last && atomic_load(&second_starts) < want.starts)) {
         (void)!thrum_sleep(20000000);
+    }
     atomic_store(&storm_over, true);
     for (int i = 0; i < n; i++) {
-        if (lanes[i].s->external)
+        if (lanes[i].s->external) {
             pthread_join(threads[i], NULL);
-        else
+        } else {
             world_join(handles[i]);
+        }
     }
 }
 
@@ -206,8 +217,9 @@ static void held_check(const held *h, int64_t slowness) {
     REQUIRE(h[PARTS - 1].blocks <= h[1].blocks + h[1].blocks / 4 + 2000);
     REQUIRE(h[PARTS - 1].bytes <= h[1].bytes + h[1].bytes / 4 + 1000000 + more);
     /* Under a sanitizer resident memory says nothing, and a short run has no warm-up. */
-    if (SLOWNESS == 1 && want.seconds >= 20.0 * (double)slowness)
+    if (SLOWNESS == 1 && want.seconds >= 20.0 * (double)slowness) {
         REQUIRE(h[PARTS - 1].resident <= h[1].resident + h[1].resident / 4 + (8 << 20) + more);
+    }
 }
 
 /* ---- */
@@ -218,20 +230,21 @@ static void options(int argc, char **argv) {
                                         {"seed", 1, NULL, 'r'},    {"plant", 1, NULL, 'p'},
                                         {NULL, 0, NULL, 0}};
     for (int c; (c = getopt_long(argc, argv, "", all, NULL)) != -1;) {
-        if (c == 's')
+        if (c == 's') {
             want.seconds = atof(optarg);
-        else if (c == '2')
+        } else if (c == '2') {
             want.worlds = 2;
-        else if (c == 'n')
+        } else if (c == 'n') {
             want.starts = atol(optarg);
-        else if (c == 'o')
+        } else if (c == 'o') {
             want.only = optarg;
-        else if (c == 'r')
+        } else if (c == 'r') {
             want.seed = (uint32_t)strtoul(optarg, NULL, 0);
-        else if (c == 'p')
+        } else if (c == 'p') {
             want.plant = optarg;
-        else
+        } else {
             exit(2);
+        }
     }
 }
 
@@ -261,19 +274,22 @@ int main(int argc, char **argv) {
                held_at[part].bytes >> 10, held_at[part].blocks);
         fflush(stdout);
     }
-    if (want.seconds >= SHORT_S * (double)slowness)
+    if (want.seconds >= SHORT_S * (double)slowness) {
         held_check(held_at, slowness);
+    }
     watch_end();
     for (int w = 0; w < want.worlds; w++) {
         REQUIRE_EQ(thrum_sched_wait_done(worlds[w].sched, THRUM_FOREVER), 0);
         REQUIRE_EQ(thrum_sched_stop(worlds[w].sched), 0);
         REQUIRE_EQ(atomic_load(&worlds[w].blocks), 0);
     }
-    for (int i = 0; i < atomic_load(&lane_count); i++)
+    for (int i = 0; i < atomic_load(&lane_count); i++) {
         totals[lanes[i].s - storms] += atomic_load(&lanes[i].ops);
+    }
     for (int s = 0; s < STORMS; s++) {
-        if (!wanted(storms[s].name))
+        if (!wanted(storms[s].name)) {
             continue;
+        }
         REQUIRE(totals[s] > 0);
         printf("%s %ld\n", storms[s].name, totals[s]);
     }

@@ -58,8 +58,9 @@ static int taker(void *arg) {
         REQUIRE(code == 0 || code == -ETIMEDOUT || code == -EAGAIN || code == -ECANCELED);
         if (code == 0) {
             REQUIRE(atomic_fetch_add(&u->out, (int)n) + (int)n <= UNITS);
-            if (r & 256)
+            if (r & 256) {
                 thrum_yield();
+            }
             atomic_fetch_sub(&u->out, (int)n);
             thrum_sem_post_n(&u->sem, n);
         }
@@ -72,10 +73,12 @@ void round_units(lane *l) {
     thrum_handle *handles[TAKERS];
     thrum_sem_init(&u.sem, UNITS);
     atomic_init(&u.seeds, storm_random(&l->seed));
-    for (int i = 0; i < TAKERS; i++)
+    for (int i = 0; i < TAKERS; i++) {
         handles[i] = world_spawn(l->w, taker, &u);
-    for (int i = 0; i < TAKERS; i++)
+    }
+    for (int i = 0; i < TAKERS; i++) {
         world_join(handles[i]);
+    }
     REQUIRE_EQ(thrum_sem_try_wait_n(&u.sem, UNITS), 0); /* all have come back */
     REQUIRE_EQ(thrum_sem_try_wait(&u.sem), -EAGAIN);
     REQUIRE_EQ(thrum_sem_destroy(&u.sem), 0);
@@ -100,12 +103,14 @@ typedef struct one_run {
 static int visit(void *arg, void *run_arg) {
     const int node = (int)(intptr_t)arg, layer = node / WIDTH;
     one_run *run = run_arg;
-    if (layer > 0)
+    if (layer > 0) {
         REQUIRE_EQ(atomic_load(&run->called[layer - 1]), WIDTH);
-    if (layer == run->slow && node % WIDTH == 1)
+    }
+    if (layer == run->slow && node % WIDTH == 1) {
         REQUIRE_EQ(thrum_sleep(5000), 0);
-    else if (node % 3 == 0)
+    } else if (node % 3 == 0) {
         thrum_yield();
+    }
     atomic_fetch_add(&run->called[layer], 1);
     return layer == run->fails_in && node % WIDTH == 0 ? -1 - layer : 0;
 }
@@ -117,8 +122,9 @@ static int runs_it(void *arg) {
         const int fails_in = (int)(storm_random(&seed) % (LAYERS + 3));
         one_run run = {.fails_in = fails_in, .slow = (int)(storm_random(&seed) % LAYERS)};
         REQUIRE_EQ(thrum_dag_run_with(c->dag, &run), fails_in < LAYERS ? -1 - fails_in : 0);
-        for (int layer = 0; layer < LAYERS; layer++)
+        for (int layer = 0; layer < LAYERS; layer++) {
             REQUIRE_EQ(atomic_load(&run.called[layer]), layer <= fails_in ? WIDTH : 0);
+        }
     }
     return 0;
 }
@@ -128,16 +134,20 @@ void round_runs(lane *l) {
     thrum_handle *handles[RUNNERS];
     atomic_init(&c.seeds, storm_random(&l->seed));
     REQUIRE_EQ(thrum_dag_create(&c.dag), 0);
-    for (int i = 0; i < LAYERS * WIDTH; i++)
+    for (int i = 0; i < LAYERS * WIDTH; i++) {
         REQUIRE_EQ(thrum_dag_node_with(c.dag, visit, (void *)(intptr_t)i), i);
-    for (int i = 0; i < (LAYERS - 1) * WIDTH; i++) {
-        for (int to = 0; to < WIDTH; to++)
-            REQUIRE_EQ(thrum_dag_edge(c.dag, i, (i / WIDTH + 1) * WIDTH + to), 0);
     }
-    for (int i = 0; i < RUNNERS; i++)
+    for (int i = 0; i < (LAYERS - 1) * WIDTH; i++) {
+        for (int to = 0; to < WIDTH; to++) {
+            REQUIRE_EQ(thrum_dag_edge(c.dag, i, (i / WIDTH + 1) * WIDTH + to), 0);
+        }
+    }
+    for (int i = 0; i < RUNNERS; i++) {
         handles[i] = world_spawn(l->w, runs_it, &c);
-    for (int i = 0; i < RUNNERS; i++)
+    }
+    for (int i = 0; i < RUNNERS; i++) {
         world_join(handles[i]);
+    }
     REQUIRE_EQ(thrum_dag_destroy(c.dag), 0);
     storm_did(l, RUNNERS * RUNS * LAYERS * WIDTH);
 }
@@ -164,10 +174,11 @@ static void serial_run(thrum_task *self, void *arg) {
     s->inside = 1;
     const long number = ++s->begun;
     (void)thrum_task_receive_signal(self);
-    if (number % 3 == 0)
+    if (number % 3 == 0) {
         thrum_yield();
-    else if (number % 16 == 0)
+    } else if (number % 16 == 0) {
         (void)!thrum_sleep(2000); /* cut short at the end */
+    }
     REQUIRE_EQ(s->begun, number);
     s->inside = 0;
     atomic_fetch_add(&s->ended, 1);
@@ -179,20 +190,22 @@ static int poster(void *arg) {
     for (int i = 0; i < POSTS; i++) {
         const uint32_t r = storm_random(&seed);
         int code = -EBUSY;
-        if (r % 6 == 0)
+        if (r % 6 == 0) {
             code = thrum_task_post_after(s->w->sched, &s->task, r >> 8 & 4095);
-        else if (r % 6 == 1)
+        } else if (r % 6 == 1) {
             code = thrum_task_post_wait(s->w->sched, &s->task);
-        else if (r % 6 == 2)
+        } else if (r % 6 == 2) {
             thrum_task_wakeup(&s->task);
-        else if (r % 6 == 3)
+        } else if (r % 6 == 3) {
             thrum_task_signal(&s->task);
-        else
+        } else {
             code = thrum_task_post(s->w->sched, &s->task);
+        }
         REQUIRE(code == 0 || code == -EBUSY);
         atomic_fetch_add(&s->posted, code == 0);
-        if (r & 1024)
+        if (r & 1024) {
             thrum_yield();
+        }
     }
     return 0;
 }
@@ -206,22 +219,27 @@ void round_serials(lane *l) {
     serial *s = &serials[l->w->number];
     thrum_handle *handles[POSTERS];
     pthread_t threads[THREADS];
-    if (s->w == NULL) {
+    if (!s->w) {
         s->w = l->w;
         thrum_task_init(&s->task, serial_run, s);
         thrum_task_set_serial(&s->task);
     }
     atomic_store(&s->seeds, storm_random(&l->seed));
-    for (int i = 0; i < THREADS; i++)
+    for (int i = 0; i < THREADS; i++) {
         REQUIRE_EQ(pthread_create(&threads[i], NULL, poster_external, s), 0);
-    for (int i = 0; i < POSTERS; i++)
+    }
+    for (int i = 0; i < POSTERS; i++) {
         handles[i] = world_spawn(l->w, poster, s);
-    for (int i = 0; i < POSTERS; i++)
+    }
+    for (int i = 0; i < POSTERS; i++) {
         world_join(handles[i]);
-    for (int i = 0; i < THREADS; i++)
+    }
+    for (int i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);
+    }
     (void)thrum_task_cancel(&s->task); /* the last post, if it waits; all posters have ended */
-    while (atomic_load(&s->ended) != atomic_load(&s->posted))
+    while (atomic_load(&s->ended) != atomic_load(&s->posted)) {
         thrum_yield();
+    }
     storm_did(l, (POSTERS + THREADS) * POSTS);
 }

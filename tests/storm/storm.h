@@ -85,8 +85,9 @@ __attribute__((noreturn, cold, format(printf, 3, 4))) void storm_fails(const cha
 #define REQUIRE_EQ(a, b) storm_equal(__FILE__, __LINE__, #a " == " #b, (long)(a), (long)(b))
 
 static inline void storm_equal(const char *file, int line, const char *text, long a, long b) {
-    if (a != b)
+    if (a != b) {
         storm_fails(file, line, "%s (%ld and %ld)", text, a, b);
+    }
 }
 
 static inline uint32_t storm_random(uint32_t *seed) {

@@ -9,16 +9,20 @@ static int tree(void *arg) {
     const int depth = (int)(intptr_t)arg;
     thrum_handle *handles[3];
     int sum = 1;
-    if (depth == 0)
+    if (depth == 0) {
         return 1;
-    for (int i = 0; i < 3; i++)
+    }
+    for (int i = 0; i < 3; i++) {
         REQUIRE_EQ(thrum_spawn(&handles[i], tree, (void *)(intptr_t)(depth - 1)), 0);
+    }
     for (int i = 2; i >= 0; i--) {
         int result = 0, code = -ETIMEDOUT;
-        if (i == 1)
+        if (i == 1) {
             code = thrum_join_until(handles[i], &result, thrum_after_us(20));
-        if (code == -ETIMEDOUT)
+        }
+        if (code == -ETIMEDOUT) {
             code = thrum_join(handles[i], &result);
+        }
         REQUIRE_EQ(code, 0);
         sum += result;
     }
@@ -56,17 +60,20 @@ static void churn_dropped(void *value) {
 static int churn_one(void *arg) {
     churned *one = arg;
     churn *c = one->c;
-    if (one->index < MARKS - 1)
+    if (one->index < MARKS - 1) {
         mark_runs(c->l, one->index + 1);
+    }
     REQUIRE(thrum_key_get(c->key) == NULL);
     REQUIRE_EQ(thrum_key_set(c->key, one), 0);
-    if (one->index % 3 == 0)
+    if (one->index % 3 == 0) {
         thrum_yield();
+    }
     REQUIRE(thrum_key_get(c->key) == one);
     REQUIRE(one->index % 4 != 0 || strcmp(thrum_name(), "churned") == 0);
     atomic_fetch_add(&c->ran, 1);
-    if (one->index % 2 != 0)
+    if (one->index % 2 != 0) {
         thrum_waitgroup_done(&c->ends);
+    }
     return one->index;
 }
 
@@ -74,7 +81,7 @@ void round_churn(lane *l) {
     churn *c = calloc(1, sizeof(*c));
     churned *all = calloc(CHURN, sizeof(*all));
     thrum_handle *handles[CHURN];
-    REQUIRE(c != NULL && all != NULL);
+    REQUIRE(c && all);
     c->l = l;
     thrum_waitgroup_init(&c->ends, CHURN / 2);
     REQUIRE_EQ(thrum_key_create(&c->key, churn_dropped), 0);
@@ -84,11 +91,13 @@ void round_churn(lane *l) {
         attr.name = i % 4 == 0 ? "churned" : NULL;
         attr.stack_size = i % 16 == 0 ? 256 * 1024 : 0;
         attr.flags = i % 8 == 1 ? THRUM_PINNED : i % 8 == 2 ? THRUM_NEXT : 0;
-        if (i < MARKS - 1 && attr.flags == 0)
+        if (i < MARKS - 1 && attr.flags == 0) {
             mark_ready(l, i + 1);
+        }
         REQUIRE_EQ(thrum_spawn_with(&handles[i], &attr, churn_one, &all[i]), 0);
-        if (i % 2 != 0)
+        if (i % 2 != 0) {
             REQUIRE_EQ(thrum_detach(handles[i]), 0);
+        }
     }
     REQUIRE_EQ(thrum_waitgroup_wait(&c->ends), 0);
     for (int i = 0; i < CHURN; i += 2) {
@@ -97,8 +106,9 @@ void round_churn(lane *l) {
         REQUIRE_EQ(result, i);
     }
     REQUIRE_EQ(atomic_load(&c->ran), CHURN);
-    while (atomic_load(&c->dropped) < CHURN) /* a detached one drops it after its count */
+    while (atomic_load(&c->dropped) < CHURN) { /* a detached one drops it after its count */
         thrum_yield();
+    }
     REQUIRE_EQ(thrum_key_delete(c->key), 0);
     REQUIRE_EQ(thrum_waitgroup_destroy(&c->ends), 0);
     storm_did(l, CHURN);
@@ -120,8 +130,9 @@ static int player(table *t, int side) {
     for (int i = 0; i < FEWER(TURNS); i++) {
         REQUIRE_EQ(thrum_sem_wait(&t->ball[side]), 0);
         mark_runs(t->l, 1 + t->index * 2 + side);
-        if (side == 0 || i + 1 < FEWER(TURNS)) /* no player waits for the last ball */
+        if (side == 0 || i + 1 < FEWER(TURNS)) { /* no player waits for the last ball */
             mark_ready(t->l, 1 + t->index * 2 + (1 - side));
+        }
         thrum_sem_post(&t->ball[1 - side]);
     }
     return 0;
@@ -147,8 +158,9 @@ void round_pingpong(lane *l) {
         handles[i * 2] = world_spawn(l->w, ping, t);
         handles[i * 2 + 1] = world_spawn(l->w, pong, t);
     }
-    for (int i = 0; i < PAIRS * 2; i++)
+    for (int i = 0; i < PAIRS * 2; i++) {
         world_join(handles[i]);
+    }
     for (int i = 0; i < PAIRS; i++) {
         REQUIRE_EQ(thrum_sem_try_wait(&tables[i].ball[0]), 0);
         REQUIRE_EQ(thrum_sem_destroy(&tables[i].ball[0]), 0);
@@ -162,21 +174,25 @@ void round_pingpong(lane *l) {
 static int forks(void *arg) {
     const int depth = (int)(intptr_t)arg;
     thrum_fork left;
-    if (depth == 0)
+    if (depth == 0) {
         return 1;
+    }
     thrum_fork_start(&left, forks, (void *)(intptr_t)(depth - 1));
     const int right = forks((void *)(intptr_t)(depth - 1));
-    if (depth == 3)
+    if (depth == 3) {
         thrum_yield();
+    }
     return right + thrum_fork_join(&left);
 }
 
 static void adds(size_t begin, size_t end, void *ctx) {
     long sum = 0;
-    for (size_t i = begin; i < end; i++)
+    for (size_t i = begin; i < end; i++) {
         sum += (long)i;
-    if (begin % 64 == 0)
+    }
+    if (begin % 64 == 0) {
         thrum_yield();
+    }
     atomic_fetch_add((atomic_long *)ctx, sum);
 }
 
@@ -210,8 +226,9 @@ typedef struct graph {
 static int node_called(void *arg) {
     node *n = arg;
     n->g->at[n->index] = atomic_fetch_add(&n->g->clock, 1) + 1;
-    if (n->index % 5 == 0)
+    if (n->index % 5 == 0) {
         thrum_yield();
+    }
     return n->fails;
 }
 
@@ -234,8 +251,9 @@ void round_graphs(lane *l) {
         const int bad = run == 2 ? 1 + (int)(storm_random(&l->seed) % (NODES - 1)) : -1;
         atomic_store(&g->clock, 0);
         memset(g->at, 0, sizeof(g->at));
-        if (bad >= 0)
+        if (bad >= 0) {
             g->nodes[bad].fails = -EIO;
+        }
         REQUIRE_EQ(thrum_dag_run(dag), bad >= 0 ? -EIO : 0);
         for (int e = 0; e < edges; e++) {
             const int before = g->at[from[e]], after = g->at[to[e]];

@@ -37,8 +37,9 @@ static thrum_time soon(actor *a) {
 }
 
 static void maybe_yield(actor *a) {
-    if (storm_random(&a->seed) % 2 == 0)
+    if (storm_random(&a->seed) % 2 == 0) {
         thrum_yield();
+    }
 }
 
 static void use_mutex(actor *a) {
@@ -49,8 +50,9 @@ static void use_mutex(actor *a) {
     REQUIRE_EQ(s->counted, old + 1);
     atomic_fetch_add(&s->counts, 1);
     thrum_cond_signal(&s->cond);
-    if (storm_random(&a->seed) % 4 == 0)
+    if (storm_random(&a->seed) % 4 == 0) {
         (void)served(thrum_cond_wait_until(&s->cond, &s->mutex, soon(a)));
+    }
     thrum_mutex_unlock(&s->mutex);
 }
 
@@ -88,17 +90,20 @@ static void use_events(actor *a) {
     thrum_event_signal(&s->events[storm_random(&a->seed) % 2]);
     const int which = thrum_event_wait_any(both, 2, soon(a));
     REQUIRE(which == 0 || which == 1 || which == -ETIMEDOUT);
-    if (which == 1)
+    if (which == 1) {
         thrum_event_clear(&s->events[1]);
+    }
 }
 
 static void use_barrier(actor *a) {
     set *s = a->s;
     const int result = thrum_barrier_wait_until(&s->barrier, soon(a));
-    if (result == 1)
+    if (result == 1) {
         atomic_fetch_add(&s->lasts, 1);
-    if (result == 1 || served(result))
+    }
+    if (result == 1 || served(result)) {
         atomic_fetch_add(&s->passed, 1);
+    }
 }
 
 static void use_tickets(actor *a) {
@@ -115,15 +120,18 @@ static void use_pool(actor *a) {
     set *s = a->s;
     void *items[PLACES];
     const int n = 1 + (int)(storm_random(&a->seed) % PLACES);
-    if (!served(thrum_pool_borrow_n_until(s->pool, items, (size_t)n, soon(a))))
+    if (!served(thrum_pool_borrow_n_until(s->pool, items, (size_t)n, soon(a)))) {
         return;
+    }
     REQUIRE(atomic_fetch_add(&s->borrowed, n) + n <= PLACES);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         memset(items[i], i, 24);
+    }
     maybe_yield(a);
     atomic_fetch_sub(&s->borrowed, n);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         thrum_pool_give_back(s->pool, items[i]);
+    }
 }
 
 static void (*const uses[])(actor *) = {use_mutex,   use_rwlock,  use_sem, use_events,
@@ -131,8 +139,9 @@ static void (*const uses[])(actor *) = {use_mutex,   use_rwlock,  use_sem, use_e
 
 static int acts(void *arg) {
     actor *a = arg;
-    for (int i = 0; i < STEPS; i++)
+    for (int i = 0; i < STEPS; i++) {
         uses[storm_random(&a->seed) % (sizeof(uses) / sizeof(uses[0]))](a);
+    }
     return 0;
 }
 
@@ -183,8 +192,9 @@ void round_primitives(lane *l) {
         actors[i] = (actor){s, storm_random(&l->seed)};
         handles[i] = world_spawn(l->w, acts, &actors[i]);
     }
-    for (int i = 0; i < ACTORS; i++)
+    for (int i = 0; i < ACTORS; i++) {
         world_join(handles[i]);
+    }
     set_destroy(s);
     free(s);
     storm_did(l, ACTORS * STEPS);
@@ -200,15 +210,18 @@ void round_threads(lane *l) {
     set_init(s);
     for (int i = 0; i < 7; i++) {
         actors[i] = (actor){s, storm_random(&l->seed)};
-        if (i < 4)
+        if (i < 4) {
             handles[i] = world_spawn(l->w, acts, &actors[i]);
-        else
+        } else {
             REQUIRE_EQ(pthread_create(&threads[i - 4], NULL, acts_external, &actors[i]), 0);
+        }
     }
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         world_join(handles[i]);
-    for (int i = 0; i < 3; i++)
+    }
+    for (int i = 0; i < 3; i++) {
         pthread_join(threads[i], NULL);
+    }
     set_destroy(s);
     free(s);
     storm_did(l, 7 * STEPS);
@@ -247,15 +260,17 @@ void round_cancels(lane *l) {
         victims[i] = (victim){&sem, storm_random(&l->seed), i % 2 == 0, 1};
         handles[i] = world_spawn(l->w, suffers, &victims[i]);
     }
-    if (storm_random(&l->seed) % 4 != 0)
+    if (storm_random(&l->seed) % 4 != 0) {
         thrum_yield();
+    }
     for (int i = 0; i < VICTIMS; i++) {
         if (storm_random(&l->seed) % 2 == 0) {
             thrum_sem_post(&sem);
             posted++;
         }
-        if (i % 2 != 0)
+        if (i % 2 != 0) {
             REQUIRE_EQ(thrum_cancel(handles[i]), 0);
+        }
     }
     for (int i = 0; i < VICTIMS; i++) {
         world_join(handles[i]);
@@ -311,12 +326,13 @@ void round_destroy(lane *l) {
         thrum_waitgroup_init(&b->group, 1);
         thrum_mutex_init(&b->mutex);
         REQUIRE_EQ(thrum_go_with(&attr, wakes, b), 0);
-        if (b->kind == 1)
+        if (b->kind == 1) {
             REQUIRE_EQ(thrum_event_wait(&b->event), 0);
-        else if (b->kind == 2)
+        } else if (b->kind == 2) {
             REQUIRE_EQ(thrum_waitgroup_wait(&b->group), 0);
-        else
+        } else {
             REQUIRE_EQ(thrum_sem_wait(&b->sem), 0);
+        }
         if (b->kind == 3) {
             thrum_mutex_lock(&b->mutex);
             thrum_mutex_unlock(&b->mutex);

@@ -54,8 +54,9 @@ static atomic_flag failed = ATOMIC_FLAG_INIT;
 
 void storm_fails(const char *file, int line, const char *format, ...) {
     va_list args;
-    while (atomic_flag_test_and_set(&failed))
+    while (atomic_flag_test_and_set(&failed)) {
         pause(); /* the first one ends the process */
+    }
     signal(SIGALRM, SIG_DFL);
     alarm(20); /* the dump itself may not come back */
     fprintf(stderr, "storm: %s:%d: ", file, line);
@@ -63,13 +64,14 @@ void storm_fails(const char *file, int line, const char *format, ...) {
     vfprintf(stderr, format, args);
     va_end(args);
     fputc('\n', stderr);
-    const int lanes = watch.lanes == NULL ? 0 : atomic_load(watch.lane_count);
+    const int lanes = !watch.lanes ? 0 : atomic_load(watch.lane_count);
     for (int i = 0; i < lanes; i++) {
         const int64_t beat = atomic_load(&watch.lanes[i].beat);
-        if (beat != 0)
+        if (beat != 0) {
             fprintf(stderr, "storm: world %u, %s: %ld operations, round for %ld ms\n",
                     watch.lanes[i].w->number, watch.lanes[i].s->name,
                     atomic_load(&watch.lanes[i].ops), (long)((thrum_now() - beat) / 1000000));
+        }
     }
     for (int i = 0; i < watch.count; i++) {
         thrum_dump(watch.worlds[i].sched, stderr, THRUM_TEXT);
@@ -84,13 +86,14 @@ static bool sleeps(int tid) {
     char path[64], text[128];
     snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    if (fd < 0) {
         return false;
+    }
     const ssize_t n = read(fd, text, sizeof(text) - 1);
     close(fd);
     text[n > 0 ? n : 0] = '\0';
     const char *end = strrchr(text, ')');
-    return end != NULL && end[1] == ' ' && end[2] == 'S';
+    return end && end[1] == ' ' && end[2] == 'S';
 }
 
 int64_t storm_slowness(void) {
@@ -98,8 +101,9 @@ int64_t storm_slowness(void) {
     int64_t least = INT64_MAX; /* in the others it may have been preempted */
     for (int batch = 0; batch < BATCHES; batch++) {
         const int64_t began = thrum_now();
-        for (int i = 0; i < LOOKS; i++)
+        for (int i = 0; i < LOOKS; i++) {
             (void)!sleeps((int)getpid());
+        }
         const int64_t took = thrum_now() - began;
         least = took < least ? took : least;
     }
@@ -151,8 +155,9 @@ static void stall_is_told(void *ctx, const char *report) {
     const seen *s = &watch.seen[w->number][latest->worker % WORKERS];
     const bool is_long = latest->tick == s->tick && latest->since < s->before - STALL_NS;
     pthread_mutex_unlock(&watch.lock);
-    if (is_long || latest->since < w->began)
+    if (is_long || latest->since < w->began) {
         storm_fails(__FILE__, __LINE__, "a false report: %s", report);
+    }
 }
 
 static void deadlock_is_told(void *ctx, const char *report) {
@@ -227,9 +232,10 @@ static void *watch_main(void *arg) {
         before = now;
         for (int i = 0; i < atomic_load(watch.lane_count); i++) {
             const int64_t beat = atomic_load(&watch.lanes[i].beat);
-            if (beat != 0 && now - beat > watch.hang_ns * watch.slowness)
+            if (beat != 0 && now - beat > watch.hang_ns * watch.slowness) {
                 storm_fails(__FILE__, __LINE__, "hang: a round of %s does not end",
                             watch.lanes[i].s->name);
+            }
         }
     }
     return NULL;
@@ -241,8 +247,9 @@ void watch_begin(world *worlds, int count, lane *lanes, atomic_int *lane_count) 
     watch.lanes = lanes;
     watch.lane_count = lane_count;
     watch.slowness = storm_slowness();
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         thrum_task_init(&worlds[i].probe, probe_runs, &worlds[i]);
+    }
     REQUIRE_EQ(pthread_create(&watch.thread, NULL, watch_main, NULL), 0);
 }
 
@@ -250,8 +257,9 @@ void watch_end(void) {
     atomic_store(&watch.ends, true);
     pthread_join(watch.thread, NULL);
     for (int i = 0; i < watch.count; i++) { /* waits for the last probe */
-        while (atomic_load(&watch.worlds[i].probe_since) != 0)
+        while (atomic_load(&watch.worlds[i].probe_since) != 0) {
             sched_yield();
+        }
     }
     watch.count = 0;
     watch.lanes = NULL;
@@ -260,9 +268,11 @@ void watch_end(void) {
 long memory_resident(void) {
     long all = 0, resident = 0;
     FILE *f = fopen("/proc/self/statm", "re");
-    if (f == NULL || fscanf(f, "%ld %ld", &all, &resident) != 2)
+    if (!f || fscanf(f, "%ld %ld", &all, &resident) != 2) {
         resident = 0;
-    if (f != NULL)
+    }
+    if (f) {
         fclose(f);
+    }
     return resident * sysconf(_SC_PAGESIZE);
 }

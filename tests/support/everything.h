@@ -30,8 +30,9 @@ typedef struct everything {
 
 /* Returns whether it succeeded; otherwise it was refused with `code`. */
 static inline bool granted(everything *e, int result, int code) {
-    if (result >= 0)
+    if (result >= 0) {
         return true;
+    }
     CHECK_EQ(result, code);
     e->refused++; /* changed by the program's own fiber, or by main while that does not run */
     return false;
@@ -57,8 +58,9 @@ static inline int every_waits(void *arg) {
     CHECK(code == 0 || code == -ENOMEM);
     CHECK_EQ(thrum_sem_wait(&e->sem), 0);
     thrum_mutex_lock(&e->mutex);
-    while (!e->flag)
+    while (!e->flag) {
         CHECK_EQ(thrum_cond_wait(&e->cond, &e->mutex), 0);
+    }
     thrum_mutex_unlock(&e->mutex);
     CHECK_EQ(thrum_event_wait(&e->event), 0);
     CHECK_EQ(thrum_once_run(&e->once, every_once, e), 0);
@@ -83,12 +85,14 @@ static inline void every_fiber(everything *e) {
         attr.name = "every";
         attr.stack_size = i % 3 == 0 ? 512u << 10 : 0;
         thrum_waitgroup_add(&e->group, 1);
-        if (!granted(e, thrum_go_with(&attr, every_waits, e), -ENOMEM))
+        if (!granted(e, thrum_go_with(&attr, every_waits, e), -ENOMEM)) {
             thrum_waitgroup_done(&e->group);
+        }
     }
     thrum_yield();
-    for (int i = 0; i < 12; i++)
+    for (int i = 0; i < 12; i++) {
         thrum_sem_post(&e->sem);
+    }
     thrum_mutex_lock(&e->mutex);
     e->flag = true;
     thrum_cond_broadcast(&e->cond);
@@ -104,10 +108,11 @@ static inline int every_receives(void *arg) {
         thrum_case cases[] = {THRUM_RECV_CASE(chans[0], &got), THRUM_RECV_CASE(chans[1], &got)};
         which = thrum_select(cases, 2, THRUM_FOREVER);
         CHECK(which == 0 || which == 1);
-        if (cases[which].status == 0)
+        if (cases[which].status == 0) {
             sum += got;
-        else
+        } else {
             which = -EPIPE;
+        }
     }
     return (int)sum;
 }
@@ -117,8 +122,9 @@ static inline void every_chan(everything *e) {
     thrum_handle *handle;
     long sent = 0;
     int sum = 0;
-    if (!granted(e, thrum_chan_create(&chans[0], sizeof(long), 0), -ENOMEM))
+    if (!granted(e, thrum_chan_create(&chans[0], sizeof(long), 0), -ENOMEM)) {
         return;
+    }
     if (!granted(e, thrum_chan_create(&chans[1], sizeof(long), THRUM_UNBOUNDED), -ENOMEM)) {
         CHECK_EQ(thrum_chan_destroy(chans[0]), 0);
         return;
@@ -126,13 +132,16 @@ static inline void every_chan(everything *e) {
     const bool runs = granted(e, thrum_spawn(&handle, every_receives, chans), -ENOMEM);
     for (long i = 1; i <= 100; i++) {
         const bool here = i % 3 == 0 && runs;
-        if (here)
+        if (here) {
             CHECK_EQ(thrum_chan_send(chans[0], &i), 0);
-        if (here || granted(e, thrum_chan_send(chans[1], &i), -ENOMEM))
+        }
+        if (here || granted(e, thrum_chan_send(chans[1], &i), -ENOMEM)) {
             sent += i;
+        }
     }
-    while (runs && thrum_chan_len(chans[1]) > 0)
+    while (runs && thrum_chan_len(chans[1]) > 0) {
         thrum_yield();
+    }
     CHECK_EQ(thrum_chan_close(chans[0]), 0);
     if (runs) {
         CHECK_EQ(thrum_join(handle, &sum), 0);
@@ -152,8 +161,9 @@ static inline void every_scope(everything *e) {
     thrum_sem never = THRUM_SEM_INIT(0);
     bool bad = false;
     CHECK_EQ(thrum_scope_open(&scope, THRUM_FOREVER), 0);
-    for (int i = 0; i < 20; i++)
+    for (int i = 0; i < 20; i++) {
         bad |= !granted(e, thrum_scope_go(&scope, every_child, &never), -ENOMEM);
+    }
     thrum_scope_cancel(&scope);
     CHECK_EQ(thrum_scope_join(&scope), bad ? -ENOMEM : -ECANCELED);
     CHECK_EQ(thrum_scope_open(&scope, soon()), 0);
@@ -171,13 +181,15 @@ static inline void every_timer(everything *e) {
     for (int i = 0; i < 40; i++) {
         thrum_task_init(&tasks[i], every_task_runs, e);
         thrum_waitgroup_add(&e->group, 1);
-        if (i % 4 == 3)
+        if (i % 4 == 3) {
             CHECK_EQ(thrum_task_post_wait(e->r->sched, &tasks[i]), 0);
-        else
+        } else {
             CHECK_EQ(thrum_task_post_after(e->r->sched, &tasks[i], i * 2000), 0);
+        }
     }
-    for (int i = 3; i < 40; i += 4)
+    for (int i = 3; i < 40; i += 4) {
         thrum_task_wakeup(&tasks[i]);
+    }
     CHECK_EQ(thrum_waitgroup_wait(&e->group), 0);
 }
 
@@ -191,11 +203,13 @@ static inline void every_pool(everything *e) {
         config.ctx = e->r;
         config.alloc = rig_alloc;
         config.free = rig_free;
-        if (!granted(e, thrum_pool_create(&pool, &config), -ENOMEM))
+        if (!granted(e, thrum_pool_create(&pool, &config), -ENOMEM)) {
             continue;
+        }
         if (granted(e, thrum_pool_borrow_n(pool, items, 3), -ENOMEM)) {
-            for (int i = 0; i < 3; i++)
+            for (int i = 0; i < 3; i++) {
                 thrum_pool_give_back(pool, items[i]);
+            }
         }
         CHECK_EQ(thrum_pool_destroy(pool), 0);
     }
@@ -211,12 +225,14 @@ static inline void every_dag(everything *e) {
     thrum_dag *dag;
     atomic_int ran = 0;
     int nodes = 0;
-    if (!granted(e, thrum_dag_create(&dag), -ENOMEM))
+    if (!granted(e, thrum_dag_create(&dag), -ENOMEM)) {
         return;
+    }
     for (int i = 0; i < 20; i++) {
         nodes += granted(e, thrum_dag_node(dag, every_node, &ran), -ENOMEM);
-        if (nodes > 2)
+        if (nodes > 2) {
             (void)granted(e, thrum_dag_edge(dag, nodes - 3, nodes - 1), -ENOMEM);
+        }
     }
     const bool done = granted(e, thrum_dag_run(dag), -ENOMEM);
     CHECK_EQ(atomic_load(&ran), done ? nodes : 0);
@@ -226,8 +242,9 @@ static inline void every_dag(everything *e) {
 static inline int every_forks(void *arg) {
     thrum_fork left;
     const intptr_t depth = (intptr_t)arg;
-    if (depth == 0)
+    if (depth == 0) {
         return 1;
+    }
     thrum_fork_start(&left, every_forks, (void *)(depth - 1));
     const int right = every_forks((void *)(depth - 1));
     thrum_yield();
@@ -239,8 +256,9 @@ static inline void every_call(everything *e) {
         int result = 0;
         const int code = thrum_blocking(every_ran, e, &result);
         CHECK(code == 0 || code == -EAGAIN || code == -ENOMEM);
-        if (granted(e, code, code))
+        if (granted(e, code, code)) {
             CHECK_EQ(result, 7);
+        }
     }
 }
 
@@ -254,10 +272,12 @@ static inline void every_cancel(everything *e) {
     for (int i = 0; i < 5; i++) {
         thrum_handle *handle;
         int result = 0;
-        if (!granted(e, thrum_spawn(&handle, every_victim, &never), -ENOMEM))
+        if (!granted(e, thrum_spawn(&handle, every_victim, &never), -ENOMEM)) {
             continue;
-        if (i % 2 == 0)
+        }
+        if (i % 2 == 0) {
             thrum_yield();
+        }
         CHECK_EQ(thrum_cancel(handle), 0);
         CHECK_EQ(thrum_join(handle, &result), 0);
         CHECK_EQ(result, 3);
@@ -283,8 +303,9 @@ static inline void every_bound(everything *e) {
     const thrum_attr attr = {.size = sizeof(attr), .flags = THRUM_PINNED, .worker = -1};
     thrum_handle *handle;
     int result = 0;
-    if (!granted(e, thrum_sched_bind(e->r->sched), -ENOMEM))
+    if (!granted(e, thrum_sched_bind(e->r->sched), -ENOMEM)) {
         return;
+    }
     if (granted(e, thrum_spawn_with(&handle, &attr, every_ran, e), -ENOMEM)) {
         CHECK_EQ(thrum_join(handle, &result), 0);
         CHECK_EQ(result, 7);
@@ -312,8 +333,9 @@ static inline int everything_in(rig *r) {
     thrum_once_init(&e->once);
     CHECK_EQ(thrum_key_create(&e->key, NULL), 0);
     const thrum_attr attr = rig_attr(r);
-    if (granted(e, thrum_spawn_with(&handle, &attr, every_main, e), -ENOMEM))
+    if (granted(e, thrum_spawn_with(&handle, &attr, every_main, e), -ENOMEM)) {
         CHECK_EQ(thrum_join(handle, NULL), 0);
+    }
     every_bound(e);
     rig_wait_done(r);
     CHECK_EQ(thrum_sem_destroy(&e->sem) | thrum_mutex_destroy(&e->mutex), 0);

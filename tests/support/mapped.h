@@ -22,7 +22,7 @@ CHECK_UNUSED static void *mapped_alloc(void *ctx, size_t size) {
     const size_t total = (size + 2 * page - 1) / page * page;
     (void)ctx;
     char *p = pages_map(total);
-    if (p == NULL) {
+    if (!p) {
         return NULL;
     }
     memcpy(p, &total, sizeof(total));
@@ -32,7 +32,7 @@ CHECK_UNUSED static void *mapped_alloc(void *ctx, size_t size) {
 CHECK_UNUSED static void mapped_free(void *ctx, void *ptr) {
     size_t total;
     (void)ctx;
-    if (ptr == NULL) {
+    if (!ptr) {
         return;
     }
     char *p = (char *)ptr - th_os_page_size();

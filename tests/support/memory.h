@@ -12,12 +12,12 @@ CHECK_UNUSED static long long memory_number(const char *path, const char *label)
     long long number = -1;
     const size_t length = strlen(label);
     FILE *in = fopen(path, "r");
-    while (in != NULL && number < 0 && fgets(line, sizeof line, in) != NULL) {
+    while (in && number < 0 && fgets(line, sizeof line, in)) {
         if (strncmp(line, label, length) == 0 && sscanf(line + length, "%lld", &number) != 1) {
             number = -1;
         }
     }
-    if (in != NULL) {
+    if (in) {
         fclose(in);
     }
     return number;

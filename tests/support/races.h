@@ -79,8 +79,9 @@ static inline void race_setup(race_object *o) {
         CHECK_EQ(thrum_chan_create(&o->chans[0], sizeof(long), 1), 0);
         CHECK_EQ(thrum_chan_create(&o->chans[1], sizeof(long), 1), 0);
     }
-    if (kind == RACE_SEND)
+    if (kind == RACE_SEND) {
         CHECK_EQ(thrum_chan_send(o->chans[0], &old), 0);
+    }
     if (kind == RACE_TICKET) {
         thrum_tickets_init(&o->tickets);
         thrum_tickets_take_n(&o->tickets, o->ticket, 2);
@@ -96,16 +97,18 @@ static inline void race_setup(race_object *o) {
         const thrum_attr attr = rig_attr(&o->race->r);
         CHECK_EQ(thrum_spawn_with(&o->target, &attr, race_target, o), 0);
     }
-    if (kind == RACE_WRITE)
+    if (kind == RACE_WRITE) {
         thrum_rwlock_rdlock(&o->lock);
+    }
 }
 
 static inline int race_cond(race_object *o, thrum_time t) {
     int result = 0;
     thrum_mutex_lock(&o->mutex);
-    while (!o->ready && result == 0)
+    while (!o->ready && result == 0) {
         result = t == THRUM_FOREVER ? thrum_cond_wait(&o->cond, &o->mutex)
                                     : thrum_cond_wait_until(&o->cond, &o->mutex, t);
+    }
     thrum_mutex_unlock(&o->mutex); /* this aborts unless the mutex is ours */
     return result;
 }
@@ -155,8 +158,9 @@ static inline int race_wait(race_object *o, thrum_time t) {
     case RACE_POOL:
         result =
             plain ? thrum_pool_borrow(o->pool, &item) : thrum_pool_borrow_until(o->pool, &item, t);
-        if (result == 0)
+        if (result == 0) {
             thrum_pool_give_back(o->pool, item);
+        }
         return result;
     case RACE_JOIN:
         result = plain ? thrum_join(o->target, &value) : thrum_join_until(o->target, &value, t);
@@ -164,8 +168,9 @@ static inline int race_wait(race_object *o, thrum_time t) {
         return result;
     default:
         result = thrum_rwlock_wrlock_until(&o->lock, t);
-        if (result == 0)
+        if (result == 0) {
             thrum_rwlock_unlock(&o->lock);
+        }
         return result;
     }
 }
@@ -247,8 +252,9 @@ static inline void race_check(race_object *o) {
         CHECK_EQ(thrum_pool_destroy(o->pool), 0);
         break;
     case RACE_JOIN:
-        if (!taken)
+        if (!taken) {
             CHECK_EQ(thrum_join(o->target, NULL), 0);
+        }
         break;
     default:
         break;
@@ -271,8 +277,9 @@ static inline int race_victim(void *arg) {
     const thrum_time t = o->race->timed ? o->race->deadline : THRUM_FOREVER;
     const int result = race_wait(o, t);
     CHECK(result == 0 || result == (o->race->timed ? -ETIMEDOUT : -ECANCELED));
-    if (result == -ETIMEDOUT)
+    if (result == -ETIMEDOUT) {
         CHECK_PASSED(t);
+    }
     o->result = result;
     return 0;
 }
@@ -282,14 +289,17 @@ static inline void *race_helper(void *arg) {
     race *x = arg;
     for (int round = 1;; round++) {
         while (atomic_load(&x->round) < round) {
-            if (atomic_load(&x->ends))
+            if (atomic_load(&x->ends)) {
                 return NULL;
+            }
             sched_yield();
         }
-        if (x->timed)
+        if (x->timed) {
             await_passed(x->deadline - 2000);
-        for (int i = 0; i < RACE_BATCH; i++)
+        }
+        for (int i = 0; i < RACE_BATCH; i++) {
             race_wake(&x->objects[i]);
+        }
         atomic_store(&x->helped, round);
     }
 }
@@ -305,15 +315,19 @@ static inline void race_round(race *x, int round) {
         race_setup(o);
         CHECK_EQ(thrum_spawn_with(&o->victim, &attr, race_victim, o), 0);
     }
-    if ((x->seed >> 8) % 4 != 0) /* otherwise some have not even begun to wait */
+    if ((x->seed >> 8) % 4 != 0) { /* otherwise some have not even begun to wait */
         CHECK(thrum_sched_wait_idle(x->r.sched, x->timed ? x->deadline : THRUM_FOREVER) <= 0);
+    }
     atomic_store(&x->round, round);
-    for (unsigned spin = (x->seed >> 10) % 64; spin > 0; spin--)
+    for (unsigned spin = (x->seed >> 10) % 64; spin > 0; spin--) {
         sched_yield();
-    for (int i = 0; !x->timed && i < RACE_BATCH; i++)
+    }
+    for (int i = 0; !x->timed && i < RACE_BATCH; i++) {
         CHECK_EQ(thrum_cancel(x->objects[i].victim), 0);
-    for (int i = 0; i < RACE_BATCH; i++)
+    }
+    for (int i = 0; i < RACE_BATCH; i++) {
         CHECK_EQ(thrum_join(x->objects[i].victim, NULL), 0);
+    }
     SPIN_UNTIL(atomic_load(&x->helped) == round);
     for (int i = 0; i < RACE_BATCH; i++) {
         x->taken += x->objects[i].result == 0;
@@ -335,8 +349,9 @@ static inline void race_run(race_kind kind, bool timed, int races) {
     /* Of many both outcomes come sooner or later: otherwise nothing would race. */
     const bool both = races >= 10000;
     for (int round = 1;
-         round <= races / RACE_BATCH + 1 || (both && (x->taken == 0 || x->ended == 0)); round++)
+         round <= races / RACE_BATCH + 1 || (both && (x->taken == 0 || x->ended == 0)); round++) {
         race_round(x, round);
+    }
     atomic_store(&x->ends, true);
     CHECK_EQ(pthread_join(helper, NULL), 0);
     rig_stop(&x->r);

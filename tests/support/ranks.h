@@ -75,8 +75,9 @@ static void ranks_init(ranks *w) {
 
 static void ranks_start(ranks *w) {
     rig_start(&w->r);
-    if (w->level == MPI_THREAD_FUNNELED)
+    if (w->level == MPI_THREAD_FUNNELED) {
         CHECK_EQ(thrum_sched_bind(w->r.sched), 0);
+    }
     CHECK_EQ(thrum_mpi_start(w->r.sched), 0);
 }
 
@@ -97,8 +98,9 @@ CHECK_UNUSED static void ranks_begin_cancelling(ranks *w) {
     rig_init(&w->r);
     w->r.config.stack_size = RANKS_STACK;
 #ifdef OPEN_MPI
-    if (w->level == MPI_THREAD_MULTIPLE)
+    if (w->level == MPI_THREAD_MULTIPLE) {
         w->r.config.workers = 1;
+    }
 #endif
     ranks_start(w);
 }
@@ -139,8 +141,9 @@ CHECK_UNUSED static void irecv(int *to, int from, int tag, MPI_Request *request)
 CHECK_UNUSED static void ranks_until_pending(uint64_t n) {
     for (thrum_mpi_metrics m = THRUM_MPI_METRICS_INIT; m.pending != n;) {
         CHECK_EQ(thrum_mpi_metrics_read(&m), 0);
-        if (m.pending != n)
+        if (m.pending != n) {
             nap();
+        }
     }
 }
 
@@ -168,8 +171,9 @@ CHECK_UNUSED static void dump_until(const thrum_sched *sched, const char *part) 
         fclose(out);
         told = strstr(text, part) != NULL;
         free(text);
-        if (!told)
+        if (!told) {
             nap();
+        }
     }
 }
 

@@ -27,8 +27,9 @@ static heap books;
 
 static void *heap_alloc(void *ctx, size_t size) {
     heap *h = ctx;
-    if (h->refuse)
+    if (h->refuse) {
         return NULL;
+    }
     h->live++;
     h->bytes += size;
     return malloc(size);
@@ -59,8 +60,9 @@ CHECK_UNUSED static bool grants(thrum_guard kind) {
     th_stack stack;
     open_stacks(&stacks, kind);
     int code = th_stack_get(&stacks, 0, &stack);
-    if (code == 0)
+    if (code == 0) {
         th_stack_put(&stacks, stack);
+    }
     close_stacks(&stacks);
     return code == 0;
 }

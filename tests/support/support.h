@@ -127,8 +127,9 @@ static inline void *rig_alloc(void *ctx, size_t size) {
         return NULL;
     }
     rig_block *b = malloc(sizeof(*b) + size);
-    if (b == NULL)
+    if (!b) {
         return NULL;
+    }
     b->magic = RIG_MAGIC;
     b->owner = r;
     if (!UNDER_TSAN) {             /* there it would be a write that orders no task after it */
@@ -140,8 +141,9 @@ static inline void *rig_alloc(void *ctx, size_t size) {
 
 static inline void rig_free(void *ctx, void *ptr) {
     rig *r = ctx;
-    if (ptr == NULL)
+    if (!ptr) {
         return;
+    }
     rig_block *b = (rig_block *)ptr - 1;
     CHECK(b->magic == RIG_MAGIC); /* it was freed twice, or was never ours */
     CHECK(b->owner == r);
@@ -178,10 +180,9 @@ static inline void *watchdog_main(void *arg) {
     }
     fprintf(stderr, "watchdog: nothing finished within %ld s\n", limit);
     /* without the lock: its holder may be what hangs, and the process ends anyhow */
-    for (const rig *r = watchdog_rigs; r != NULL; r = r->next) {
+    for (const rig *r = watchdog_rigs; r; r = r->next) {
         fprintf(stderr, "watchdog: scheduler %s, %u workers\n",
-                r->config.name != NULL ? r->config.name : "(no name)",
-                thrum_sched_parallelism(r->sched));
+                r->config.name ? r->config.name : "(no name)", thrum_sched_parallelism(r->sched));
         thrum_metrics_print(r->sched, stderr, THRUM_TEXT);
     }
     fflush(stderr);
@@ -190,8 +191,9 @@ static inline void *watchdog_main(void *arg) {
 
 static inline void watchdog_start(void) {
     pthread_t thread;
-    if (watchdog_seconds() > 0 && pthread_create(&thread, NULL, watchdog_main, NULL) == 0)
+    if (watchdog_seconds() > 0 && pthread_create(&thread, NULL, watchdog_main, NULL) == 0) {
         pthread_detach(thread);
+    }
 }
 
 static inline void watchdog_add(rig *r) {
@@ -204,7 +206,7 @@ static inline void watchdog_add(rig *r) {
 
 static inline void watchdog_remove(rig *r) {
     pthread_mutex_lock(&watchdog_lock);
-    for (rig **p = &watchdog_rigs; *p != NULL; p = &(*p)->next) {
+    for (rig **p = &watchdog_rigs; *p; p = &(*p)->next) {
         if (*p == r) {
             *p = r->next;
             break;
@@ -221,15 +223,18 @@ static inline void rig_init(rig *r) {
     thrum_config_init(&r->config);
     /* Only cells with a bound main thread ask for no workers. The library ignores a 0 in the
      * environment, and so must other tests: no thread would run their tasks. */
-    if (check_env("THRUM_WORKERS", 1) == 0 && check_env("CHECK_BOUND", 0) != 0)
+    if (check_env("THRUM_WORKERS", 1) == 0 && check_env("CHECK_BOUND", 0) != 0) {
         r->config.workers = 0;
+    }
     /* Tests count on a number that they know, also where a program is run by hand. */
-    if (r->config.workers == THRUM_WORKERS_AUTO)
+    if (r->config.workers == THRUM_WORKERS_AUTO) {
         r->config.workers = 2;
+    }
     /* Many tests count what a spare would add to (who is parked, memory): those about spares, and
      * a variant, ask for them. */
-    if (check_env("THRUM_WORKERS_SPARE", 0) == 0)
+    if (check_env("THRUM_WORKERS_SPARE", 0) == 0) {
         r->config.workers_spare = 0;
+    }
     r->config.hook_ctx = r;
     r->config.alloc = rig_alloc;
     r->config.free = rig_free;
@@ -244,8 +249,9 @@ static inline void rig_start(rig *r) {
 /* Does rig_init and rig_start; workers 0: as many as the environment says, otherwise two. */
 static inline void rig_begin(rig *r, unsigned workers) {
     rig_init(r);
-    if (workers != 0)
+    if (workers != 0) {
         r->config.workers = workers;
+    }
     rig_start(r);
 }
 
@@ -336,8 +342,9 @@ static inline void crew_start(crew *c, int n, void *(*fn)(void *seat), void *arg
 }
 
 static inline void crew_join(crew *c) {
-    for (int i = 0; i < c->count; i++)
+    for (int i = 0; i < c->count; i++) {
         CHECK_EQ(pthread_join(c->threads[i], NULL), 0);
+    }
 }
 
 /* ---- holder ---- */

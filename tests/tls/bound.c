@@ -19,8 +19,9 @@ static int answers(void *arg) {
     char text[4];
     thrum_tls *tls;
     CHECK_EQ(thrum_tls_server(&tls, w.server, adopted(s->fd), far_off()), 0);
-    while (thrum_tls_read_until(tls, text, sizeof text, far_off()) == sizeof text)
+    while (thrum_tls_read_until(tls, text, sizeof text, far_off()) == sizeof text) {
         CHECK_EQ(thrum_tls_write(tls, text, sizeof text), sizeof text);
+    }
     return thrum_tls_close(tls, THRUM_FOREVER);
 }
 

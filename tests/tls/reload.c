@@ -81,8 +81,9 @@ SSL_CTX *__wrap_SSL_CTX_new(const SSL_METHOD *method) {
 }
 
 int __wrap_SSL_do_handshake(SSL *ssl) {
-    if ((SSL_is_server(ssl) == 1) == now.is_server && during.steps && --during.steps == 0)
+    if ((SSL_is_server(ssl) == 1) == now.is_server && during.steps && --during.steps == 0) {
         CHECK_EQ(thrum_tls_config_reload(during.config, &during.options), 0);
+    }
     return __real_SSL_do_handshake(ssl);
 }
 
@@ -107,18 +108,23 @@ static plan make_plan(void) {
     p.server.protocols = p.client.protocols = protocols;
     own_is(&p.client, &guest);
     p.changed = *first;
-    if (now.change == CA || now.change == VERIFICATION)
+    if (now.change == CA || now.change == VERIFICATION) {
         p.changed.ca = stranger.chain_pem;
-    if (now.change == VERIFICATION)
+    }
+    if (now.change == VERIFICATION) {
         first->peer = THRUM_TLS_PEER_NONE;
-    if (now.change == OWN)
+    }
+    if (now.change == OWN) {
         own_is(&p.changed, now.is_server ? &renewed : &second);
-    if (now.change == PROTOCOLS)
+    }
+    if (now.change == PROTOCOLS) {
         p.changed.protocols = protocols + 1;
-    if (now.change == HOSTS && now.is_server)
+    }
+    if (now.change == HOSTS && now.is_server) {
         own_is(&p.changed, &moved);
-    else if (now.change == HOSTS)
+    } else if (now.change == HOSTS) {
         p.server.peer = THRUM_TLS_PEER_NONE; /* its tickets outlive its own reload */
+    }
     return p;
 }
 
@@ -170,8 +176,9 @@ static void combination(void) {
     thrum_tls_config *reloaded = now.is_server ? server : client;
     during.config = reloaded;
     during.options = p.changed;
-    if (now.change != NOTHING)
+    if (now.change != NOTHING) {
         during.steps = now.state == UNBEGUN ? 1 : now.state == WITHIN ? 2 : 0;
+    }
     couple_try(&old, server, client, "a.test");
     expect_eq("the old connection's code at the client", old.client_code, 0);
     expect_eq("the old connection's code at the server", old.server_code, 0);
@@ -183,18 +190,21 @@ static void combination(void) {
         CHECK_EQ(thrum_tls_shutdown(old.server, THRUM_FOREVER), 0);
         CHECK_EQ(thrum_tls_shutdown(old.client, THRUM_FOREVER), 0);
     }
-    if (now.change != NOTHING && now.state >= UNREAD)
+    if (now.change != NOTHING && now.state >= UNREAD) {
         CHECK_EQ(thrum_tls_config_reload(reloaded, &p.changed), 0);
-    if (now.state != LATE)
+    }
+    if (now.state != LATE) {
         reads(&old);
+    }
     if (now.change == HOSTS && !now.is_server) {
         own_is(&p.server, &moved);
         CHECK_EQ(thrum_tls_config_reload(server, &p.server), 0);
     }
     const bool is_late = now.state == LATE && now.version == TLS1_3_VERSION;
     connects(server, client, now.change == NOTHING && !is_late);
-    if (now.state == LATE)
+    if (now.state == LATE) {
         reads(&old);
+    }
     /* With the session of the one before, if that was accepted. A client that was not reloaded has
      * the old one's ticket in its place, if that is read later: the server does not know it. */
     connects(server, client, !is_late || !now.is_server || now.change == NOTHING);
@@ -205,9 +215,11 @@ static void combination(void) {
 
 static int combinations(void *arg) {
     (void)arg;
-    for (now.change = 0; now.change < CHANGES; now.change++)
-        for (now.state = 0; now.state < STATES; now.state++)
+    for (now.change = 0; now.change < CHANGES; now.change++) {
+        for (now.state = 0; now.state < STATES; now.state++) {
             combination();
+        }
+    }
     return 0;
 }
 

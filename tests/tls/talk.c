@@ -13,13 +13,15 @@ static unsigned char byte_at(size_t n) {
 }
 
 static void fill(unsigned char *to, size_t from, size_t n) {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         to[i] = byte_at(from + i);
+    }
 }
 
 static void check_filled(const unsigned char *at, size_t from, size_t n) {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         CHECK_EQ(at[i], byte_at(from + i));
+    }
 }
 
 /* ---- a few bytes ---- */
@@ -154,8 +156,9 @@ static int four_flows(void *arg) {
     beside_begin(&b[1], drinks, &flows[1]);
     beside_begin(&b[2], pours, &flows[2]);
     drinks(&flows[3]);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         beside_end(&b[i]);
+    }
     couple_close(&c);
     return 0;
 }
@@ -179,8 +182,9 @@ static int writes_letters(void *arg) {
     const letter *l = arg;
     char *message = malloc(MESSAGE);
     memset(message, l->which, MESSAGE);
-    for (int i = 0; i < TIMES; i++)
+    for (int i = 0; i < TIMES; i++) {
         CHECK_EQ(thrum_tls_write(l->tls, message, MESSAGE), MESSAGE);
+    }
     free(message);
     return 0;
 }
@@ -202,11 +206,13 @@ static int writers(void *arg) {
             CHECK(some > 0);
             n += (size_t)some;
         }
-        for (int k = 1; k < MESSAGE; k++)
+        for (int k = 1; k < MESSAGE; k++) {
             CHECK_EQ(got[k], got[0]);
+        }
     }
-    for (int i = 0; i < LETTERS; i++)
+    for (int i = 0; i < LETTERS; i++) {
         beside_end(&b[i]);
+    }
     free(got);
     couple_close(&c);
     return 0;
@@ -238,10 +244,12 @@ static int many(void *arg) {
     enum { MANY = 40 };
     beside b[MANY];
     (void)arg;
-    for (int i = 0; i < MANY; i++)
+    for (int i = 0; i < MANY; i++) {
         beside_begin(&b[i], one_of_many, NULL);
-    for (int i = 0; i < MANY; i++)
+    }
+    for (int i = 0; i < MANY; i++) {
         beside_end(&b[i]);
+    }
     return 0;
 }
 
@@ -259,8 +267,9 @@ static int pieces(void *arg) {
     (void)arg;
     couple_open(&c, &w);
     CHECK_EQ(thrum_tls_writev_until(c.client, parts, 4, THRUM_FOREVER), 13);
-    for (size_t n = 0; n < 13;)
+    for (size_t n = 0; n < 13;) {
         n += (size_t)thrum_tls_read(c.server, got + n, 13 - n);
+    }
     CHECK_STR(got, "one two three");
     CHECK_EQ(thrum_tls_writev_until(c.client, parts, THRUM_IOVECS_MAX + 1, THRUM_FOREVER), -EINVAL);
     couple_close(&c);
@@ -282,8 +291,9 @@ static int streams(void *arg) {
     couple_open(&c, &w);
     CHECK_EQ(thrum_tls_stream_open(&near, c.client, NULL), 0);
     CHECK_EQ(thrum_tls_stream_open(&far, c.server, NULL), 0);
-    for (int i = 0; i < 100; i++)
+    for (int i = 0; i < 100; i++) {
         CHECK(thrum_stream_printf(&near, "line %d\n", i) > 0);
+    }
     CHECK_EQ(thrum_stream_flush(&near), 0);
     for (int i = 0; i < 100; i++) {
         char expected[32];

@@ -325,8 +325,9 @@ TEST(sessions_of_many_hosts_are_kept) {
     char names[2048] = "DNS:h0.test", host[32];
     issued own;
     world_make(&w);
-    for (int i = 1; i < 40; i++)
+    for (int i = 1; i < 40; i++) {
         snprintf(names + strlen(names), sizeof names - strlen(names), ",DNS:h%d.test", i);
+    }
     issue(&own, "a.test", names, &w.ca);
     thrum_tls_config *server = server_of(&own);
     for (int i = 0; i < 33; i++) {
@@ -433,7 +434,7 @@ static const char *write_file(const char *folder, const char *name, thrum_iovec 
     char *path = paths[next++ % 4];
     snprintf(path, sizeof paths[0], "%s/%s", folder, name);
     FILE *file = fopen(path, "w");
-    CHECK(file != NULL && fwrite(pem.base, 1, pem.size, file) == pem.size && fclose(file) == 0);
+    CHECK(file && fwrite(pem.base, 1, pem.size, file) == pem.size && fclose(file) == 0);
     return path;
 }
 
@@ -530,7 +531,7 @@ TEST(a_config_is_of_one_kind) {
     couple_try(&c, w.client, w.server, "a.test");
     CHECK_EQ(c.client_code, -EINVAL);
     CHECK_EQ(c.server_code, -EINVAL);
-    CHECK(c.client == NULL && c.server == NULL);
+    CHECK(!c.client && !c.server);
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
     CHECK_EQ(thrum_tls_client(&tls, NULL, adopted(fds[0]), "a.test", THRUM_FOREVER), -EINVAL);
     CHECK(tls == NULL);

@@ -30,7 +30,7 @@ __declspec(dllimport) int __stdcall CloseHandle(void *object);
 /* ---- what the C library lacks ---- */
 
 CHECK_UNUSED static int setenv(const char *name, const char *value, int over) {
-    return over || getenv(name) == NULL ? _putenv_s(name, value) : 0;
+    return over || !getenv(name) ? _putenv_s(name, value) : 0;
 }
 
 CHECK_UNUSED static int unsetenv(const char *name) {
@@ -254,7 +254,7 @@ CHECK_UNUSED static void check_dies_at(const char *file, int line, void (*fn)(vo
         check_failed(file, line, "no abort: status 0x%x, it printed: %.800s", (unsigned)status,
                      text);
     }
-    if (strstr(text, expected) == NULL) {
+    if (!strstr(text, expected)) {
         check_failed(file, line, "\"%s\" is not in: %.800s", expected, text);
     }
 }

@@ -34,8 +34,9 @@ CHECK_UNUSED static int mkfifo(const char *path, unsigned mode) {
 /* How many files and directories are open; the system's handles have no list. */
 CHECK_UNUSED static int fds_open(void) {
     int n = 0;
-    for (uintptr_t i = 4; i < 8192; i += 4)
+    for (uintptr_t i = 4; i < 8192; i += 4) {
         n += GetFileType((HANDLE)i) == FILE_TYPE_DISK;
+    }
     return n;
 }
 

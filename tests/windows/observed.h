@@ -33,7 +33,7 @@ CHECK_UNUSED static int try_connect(void) {
     char key[64] = "";
     unsigned port = 0;
     FILE *in = fopen(at, "r");
-    if (in == NULL) {
+    if (!in) {
         return -ENOENT;
     }
     const int n = fscanf(in, "%u %40s", &port, key);
@@ -47,7 +47,7 @@ CHECK_UNUSED static void leave_behind(void) {
     snprintf(path, sizeof(path), "%s/thrum", folder);
     CHECK_EQ(_mkdir(path), 0);
     FILE *out = fopen(at, "w");
-    CHECK(out != NULL && fputs("1 0123456789abcdef0123456789abcdef\n", out) >= 0);
+    CHECK(out && fputs("1 0123456789abcdef0123456789abcdef\n", out) >= 0);
     CHECK_EQ(fclose(out), 0);
 }
 

@@ -138,8 +138,9 @@ static int shell_read(shell_state *s) {
     size_t n = 0;
     char c;
     while (ReadFile(GetStdHandle(STD_INPUT_HANDLE), &c, 1, &got, NULL) && got && c != '\n') {
-        if (n + 1 < sizeof s->line)
+        if (n + 1 < sizeof s->line) {
             s->line[n++] = c;
+        }
     }
     s->line[n] = '\0';
     return n == 0;
@@ -288,8 +289,9 @@ static bool shell_closes(char *command, size_t *n) {
 /* One command, which it changes; what it says goes where it says. */
 static int shell_command(shell_state *s, char *command, bool beside) {
     size_t n = strlen(command);
-    while (n > 0 && command[n - 1] == ' ')
+    while (n > 0 && command[n - 1] == ' ') {
         command[--n] = '\0';
+    }
     if (beside) {
         return shell_beside(command);
     }
@@ -307,12 +309,14 @@ static int shell_script(shell_state *s, char *script) {
     int status = 0;
     while (*script) {
         char *end = script;
-        while (*end && *end != ';' && (*end != '&' || end[-1] == '>' || end[-1] == '<'))
+        while (*end && *end != ';' && (*end != '&' || end[-1] == '>' || end[-1] == '<')) {
             end++;
+        }
         const char separator = *end;
         *end = '\0';
-        while (*script == ' ')
+        while (*script == ' ') {
             script++;
+        }
         status = shell_command(s, script, separator == '&');
         script = end + (separator != '\0');
     }

@@ -30,12 +30,12 @@ CHECK_UNUSED static void thread_described(DWORD number, wchar_t to[64]) {
     HANDLE thread = OpenThread(THREAD_QUERY_LIMITED_INFORMATION, FALSE, number);
     CHECK(describe != NULL);
     to[0] = L'\0';
-    if (thread != NULL && SUCCEEDED(describe(thread, &text)) && text != NULL) {
+    if (thread && SUCCEEDED(describe(thread, &text)) && text) {
         wcsncpy(to, text, 63);
         to[63] = L'\0';
         LocalFree(text);
     }
-    if (thread != NULL) {
+    if (thread) {
         CloseHandle(thread);
     }
 }

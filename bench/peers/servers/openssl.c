@@ -76,7 +76,7 @@ int main(int argc, char **argv) {
     for (;;) {
         const int n = epoll_wait(set, events, EVENTS, -1);
         for (int i = 0; i < n; i++) {
-            if (events[i].data.ptr == NULL) {
+            if (!events[i].data.ptr) {
                 accept_all(context, set, listener);
             } else {
                 serve(events[i].data.ptr);

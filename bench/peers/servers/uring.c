@@ -46,7 +46,7 @@ static int listener;
 
 static struct io_uring_sqe *ask(void) {
     struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
-    if (sqe == NULL) {
+    if (!sqe) {
         io_uring_submit(&ring);
         sqe = io_uring_get_sqe(&ring);
     }

@@ -350,7 +350,7 @@ static void leave(th_worker *worker) {
     come_back(worker);
     thread_leaves(worker);
     give_back(worker);
-    if (th_unlikely(sched->watch != NULL)) {
+    if (th_unlikely(sched->watch)) {
         sched->watch->leaves(worker);
     }
     link_out(sched, worker);

@@ -56,7 +56,7 @@ static bool may_go_on(const th_worker *worker) {
 static void sleep_until(th_worker *worker, uint32_t word, int64_t until) {
     th_count(&worker->counters.xfutex_waits, 1);
     const th_watch *watch = until == TH_FOREVER ? worker->sched->watch : NULL;
-    if (th_unlikely(watch != NULL)) {
+    if (th_unlikely(watch)) {
         watch->sleeps(worker);
     }
     if (th_is_traced(worker)) {
@@ -73,7 +73,7 @@ static void sleep_until(th_worker *worker, uint32_t word, int64_t until) {
     if (th_is_traced(worker)) {
         th_trace_unparks(worker);
     }
-    if (th_unlikely(watch != NULL)) {
+    if (th_unlikely(watch)) {
         watch->wakes(worker);
     }
 }

@@ -120,7 +120,7 @@ TH_NO_TSAN th_fiber *th_fiber_cache_take(th_worker *worker) {
 }
 
 bool th_fiber_cache_refill(th_worker *worker) {
-    if (th_likely(worker->idle != NULL)) {
+    if (th_likely(worker->idle)) {
         return true;
     }
     thrum_sched *sched = worker->sched;

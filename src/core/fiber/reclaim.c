@@ -40,7 +40,7 @@ static bool begin_period(th_worker *worker, int64_t now) {
     bool more = th_fiber_cache_period(sched, &unused, &r->deep);
     more = th_slab_period(sched->go_slab, first) || more;
     r->fibers = first ? 0 : unused;
-    r->objects = sched->go_slab->taking != 0 || sched->go_slab->open != NULL;
+    r->objects = sched->go_slab->taking != 0 || sched->go_slab->open;
     r->deep = r->deep && !first;
     r->period_end = more ? now + PERIOD_NS : 0;
     return more;

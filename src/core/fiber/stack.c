@@ -76,16 +76,19 @@ TH_NO_TSAN int th_stack_get(th_stacks *stacks, unsigned class_index, th_stack *o
     th_stack_class_books *books = &stacks->classes[class_index];
     th_lock_acquire(&books->lock);
     int code = take_slot(stacks, class_index, &slot, &xword, &more);
-    if (code == 0)
+    if (code == 0) {
         describe(books->slabs[slot >> SLOT_BITS], class_index, slot, out);
+    }
     th_lock_release(&books->lock);
-    if (code != 0)
+    if (code != 0) {
         return code;
+    }
 
     /* relaxed: the word is the caller's now */
     out->guard = (uint8_t)(th_load_relaxed(xword) >> GUARD_SHIFT);
-    if (more > 0)
+    if (more > 0) {
         make_ready(stacks, out, more);
+    }
     if (out->guard == THRUM_GUARD_AUTO) {
         code = install_guard(stacks, out);
         if (code != 0) {
@@ -102,15 +105,17 @@ TH_NO_TSAN void th_stack_put(th_stacks *stacks, th_stack stack) {
     size_t size = (size_t)(stack.top - stack.bottom);
     th_asan_unpoison(stack.bottom, size);
     /* It is refused only where memory is locked: then the pages stay, dirty, which does no harm. */
-    if (TH_TSAN)
+    if (TH_TSAN) {
         th_os_remap(stack.bottom, size); /* the sanitizer would take old accesses for races */
-    else if (th_stack_grows(&stack))
+    } else if (th_stack_grows(&stack)) {
         shrink(stacks, &stack, 0);
-    else
+    } else {
         th_os_discard(stack.bottom, size);
+    }
     th_valgrind_zeroed(stack.bottom, size);
-    if (stack.guard == THRUM_GUARD_CANARY)
+    if (stack.guard == THRUM_GUARD_CANARY) {
         th_os_discard(stack.bottom - th_os_guard_size(), th_os_guard_size());
+    }
     give_slot(&stacks->classes[stack.class_index], stack.slot);
 }
 
@@ -118,8 +123,9 @@ TH_NO_TSAN void th_stack_put(th_stacks *stacks, th_stack stack) {
 
 TH_NO_TSAN unsigned th_stack_class(size_t size) {
     unsigned class_index = 0;
-    while (class_index < TH_STACK_CLASSES - 1 && th_stack_class_size(class_index) < size)
+    while (class_index < TH_STACK_CLASSES - 1 && th_stack_class_size(class_index) < size) {
         class_index++;
+    }
     return class_index;
 }
 
@@ -157,8 +163,9 @@ TH_NO_TSAN static uint32_t *word_of(const th_stack_class_books *books, uint32_t 
 
 /* How many slots that were never used are to be made ready with the one that was just taken. */
 TH_NO_TSAN static uint32_t count_more(const th_stacks *stacks, const th_stack_class_books *books) {
-    if (stacks->kind != THRUM_GUARD_AUTO && stacks->kind != THRUM_GUARD_MADVISE)
+    if (stacks->kind != THRUM_GUARD_AUTO && stacks->kind != THRUM_GUARD_MADVISE) {
         return 0;
+    }
     uint32_t all = books->live / READY_OF;
     all = all < READY_MAX ? all : READY_MAX;
     return all < 2 ? 0 : all - 1 < books->slab_tail ? all - 1 : books->slab_tail;
@@ -180,8 +187,9 @@ TH_NO_TSAN static int take_slot(th_stacks *stacks, unsigned class_index, uint32_
         books->free_first = word & NEXT_MASK;
         guard = word & ~NEXT_MASK;
     } else {
-        if (books->slab_tail == 0 && !add_slab(stacks, class_index))
+        if (books->slab_tail == 0 && !add_slab(stacks, class_index)) {
             return -ENOMEM;
+        }
         uint32_t last = books->slab_count - 1;
         *slot = last << SLOT_BITS | (books->slabs[last]->count - books->slab_tail);
         *xword = word_of(books, *slot);
@@ -206,18 +214,23 @@ TH_NO_TSAN static void give_slot(th_stack_class_books *books, uint32_t slot) {
 
 /* Makes room for one more slab in the table. */
 TH_NO_TSAN static bool grow_table(th_stacks *stacks, th_stack_class_books *books) {
-    if (books->slab_count < books->slab_room)
+    if (books->slab_count < books->slab_room) {
         return true;
-    if (books->slab_room >= SLABS_MAX)
+    }
+    if (books->slab_room >= SLABS_MAX) {
         return false; /* GCOVR_EXCL_LINE: more stacks than the address space holds */
+    }
     uint32_t room = books->slab_room == 0 ? 16 : books->slab_room * 2;
     th_stack_slab **slabs = stacks->alloc(stacks->ctx, room * sizeof *slabs);
-    if (slabs == NULL)
+    if (!slabs) {
         return false;
-    if (books->slab_count > 0)
+    }
+    if (books->slab_count > 0) {
         memcpy(slabs, books->slabs, books->slab_count * sizeof *slabs);
-    if (books->slabs != NULL)
+    }
+    if (books->slabs) {
         stacks->free(stacks->ctx, books->slabs);
+    }
     books->slabs = slabs;
     books->slab_room = room;
     return true;
@@ -234,30 +247,35 @@ TH_NO_TSAN static bool is_without_guards(const th_stacks *stacks) {
 /* Maps as many slots as fit into the next size; halves their number until the system grants it. */
 TH_NO_TSAN static bool add_slab(th_stacks *stacks, unsigned class_index) {
     th_stack_class_books *books = &stacks->classes[class_index];
-    if (!grow_table(stacks, books))
+    if (!grow_table(stacks, books)) {
         return false;
+    }
     size_t size = slot_size(class_index);
     size_t count = books->next_bytes / size;
-    if (count > SLAB_SLOTS_MAX)
+    if (count > SLAB_SLOTS_MAX) {
         count = SLAB_SLOTS_MAX;
+    }
     /* The last slots of the last slab would have the numbers NO_SLOT and IN_USE. */
-    if (count == SLAB_SLOTS_MAX && books->slab_count == SLABS_MAX - 1)
+    if (count == SLAB_SLOTS_MAX && books->slab_count == SLABS_MAX - 1) {
         count = SLAB_SLOTS_MAX - 2;
-    if (count == 0)
+    }
+    if (count == 0) {
         count = 1;
+    }
     size_t words = (count * sizeof(uint32_t) + 7) & ~(size_t)7;
     th_tsan_fresh_begin();
     th_stack_slab *slab =
         stacks->alloc(stacks->ctx, sizeof *slab + words + count * TH_STACK_RECORD);
     th_tsan_fresh_end();
-    if (slab == NULL)
+    if (!slab) {
         return false;
+    }
     slab->base = th_os_stacks_map(count * size);
-    while (slab->base == NULL && count > 1) {
+    while (!slab->base && count > 1) {
         count /= 2;
         slab->base = th_os_stacks_map(count * size);
     }
-    if (slab->base == NULL) {
+    if (!slab->base) {
         stacks->free(stacks->ctx, slab);
         return false;
     }
@@ -271,8 +289,9 @@ TH_NO_TSAN static bool add_slab(th_stacks *stacks, unsigned class_index) {
     slab->records = (char *)slab->xwords + words;
     books->slabs[books->slab_count++] = slab;
     books->slab_tail = (uint32_t)count;
-    if (books->next_bytes < SLAB_BYTES_MAX)
+    if (books->next_bytes < SLAB_BYTES_MAX) {
         books->next_bytes *= 2;
+    }
     return true;
 }
 
@@ -282,8 +301,9 @@ TH_NO_TSAN static int install_mprotect(const th_stack *stack, size_t max) {
     char *low = stack->bottom - th_os_guard_size();
     /* relaxed: a count that publishes nothing */
     if (th_add_relaxed(&xmprotect_count, 1) < max &&
-        th_os_stack_guard(low, stack->bottom, stack->top) == 0)
+        th_os_stack_guard(low, stack->bottom, stack->top) == 0) {
         return 0;
+    }
     th_sub_relaxed(&xmprotect_count, 1); /* relaxed: likewise */
     return -ENOMEM;
 }
@@ -320,8 +340,10 @@ TH_NO_TSAN static int install_guard(th_stacks *stacks, th_stack *stack) {
 TH_NO_TSAN static void make_ready(th_stacks *stacks, th_stack *stack, uint32_t more) {
     th_stack_class_books *books = &stacks->classes[stack->class_index];
     char *low = stack->bottom - th_os_guard_size();
-    if (th_os_guards_madvise(low, th_os_guard_size(), slot_size(stack->class_index), more + 1) == 0)
+    if (th_os_guards_madvise(low, th_os_guard_size(), slot_size(stack->class_index), more + 1) ==
+        0) {
         stack->guard = THRUM_GUARD_MADVISE;
+    }
     th_lock_acquire(&books->lock);
     uint32_t guard = (uint32_t)stack->guard << GUARD_SHIFT;
     /* relaxed: the lock protects it; th_stacks_some may see either value */
@@ -364,13 +386,16 @@ TH_NO_TSAN void th_stacks_let_go(th_stacks *stacks, unsigned class_index) {
 
 TH_NO_TSAN void *th_stack_trim(th_stacks *stacks, const th_stack *stack, size_t keep) {
     size_t size = (size_t)(stack->top - stack->bottom);
-    if (keep >= size)
+    if (keep >= size) {
         return NULL;
-    if (th_stack_grows(stack))
+    }
+    if (th_stack_grows(stack)) {
         return shrink(stacks, stack, keep);
+    }
     size_t deep = (size - keep) & ~(th_os_page_size() - 1);
-    if (deep > 0)
+    if (deep > 0) {
         th_os_discard(stack->bottom, deep);
+    }
     return NULL;
 }
 
@@ -405,16 +430,18 @@ TH_NO_TSAN void th_stacks_destroy(th_stacks *stacks) {
         for (uint32_t s = 0; s < books->slab_count; s++) {
             th_stack_slab *slab = books->slabs[s];
             size_t guards = 0;
-            for (uint32_t i = 0; i < slab->count; i++) /* relaxed: the last user */
+            for (uint32_t i = 0; i < slab->count; i++) { /* relaxed: the last user */
                 guards += th_load_relaxed(&slab->xwords[i]) >> GUARD_SHIFT == THRUM_GUARD_MPROTECT;
+            }
             /* Else a later thread has on its stack what fibers' frames have left in the shadow. */
             th_asan_unpoison(slab->base, slab->count * slot_size(c));
             th_os_unmap(slab->base, slab->count * slot_size(c));
             th_sub_relaxed(&xmprotect_count, guards); /* relaxed: a count */
             stacks->free(stacks->ctx, slab);
         }
-        if (books->slabs != NULL)
+        if (books->slabs) {
             stacks->free(stacks->ctx, books->slabs);
+        }
         books->slabs = NULL;
         books->slab_count = 0;
     }
@@ -445,8 +472,9 @@ TH_NO_TSAN static bool visit_slot(const th_stack_slab *slab, unsigned class_inde
     /* relaxed: a slot whose guard is being installed may be seen or not */
     uint32_t word = th_load_relaxed(&slab->xwords[slot & (SLAB_SLOTS_MAX - 1)]);
     th_stack stack;
-    if (word >> GUARD_SHIFT == THRUM_GUARD_AUTO)
+    if (word >> GUARD_SHIFT == THRUM_GUARD_AUTO) {
         return true;
+    }
     describe(slab, class_index, slot, &stack);
     stack.guard = (uint8_t)(word >> GUARD_SHIFT);
     return visit(ctx, &stack, (word & NEXT_MASK) == IN_USE);
@@ -469,8 +497,9 @@ TH_NO_TSAN bool th_stacks_some(th_stacks *stacks, th_stack_cursor *at, unsigned 
             }
         }
         th_lock_release(&books->lock);
-        if (!more)
+        if (!more) {
             return true; /* the cursor stays in this class */
+        }
     }
     return false;
 }

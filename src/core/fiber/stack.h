@@ -122,8 +122,9 @@ size_t th_stacks_mprotect_count(void);
 
 /* False: the stack has overflowed for sure. Always true for the guards that fault. */
 static inline bool th_stack_canary_ok(const th_stack *stack) {
-    if (th_likely(stack->guard != THRUM_GUARD_CANARY))
+    if (th_likely(stack->guard != THRUM_GUARD_CANARY)) {
         return true;
+    }
     const uint64_t *canary = (const uint64_t *)(const void *)(stack->bottom - TH_STACK_CANARY);
     return (canary[0] | canary[1]) == 0;
 }

@@ -13,7 +13,7 @@
  */
 static TH_INLINE_NO_TSAN uint64_t th_self_id(void) {
     const th_worker *worker = th_here();
-    return th_likely(worker != NULL) ? worker->current->run_id : th_thread_id();
+    return th_likely(worker) ? worker->current->run_id : th_thread_id();
 }
 
 #endif

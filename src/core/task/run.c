@@ -51,7 +51,7 @@ static TH_COLD void undo(th_fiber *fiber, int result) {
         th_key_values_end(&fiber->key_values, true);
     }
     th_scope *open = th_load_relaxed(&fiber->xscopes); /* relaxed: the fiber's own */
-    if (th_unlikely(open != NULL)) {
+    if (th_unlikely(open)) {
         th_misuse("thrum_scope_join", "missing: the task has ended with a scope open", open);
     }
     fiber->inherited.shields = 0;

@@ -78,7 +78,7 @@ TH_NO_TSAN void th_fiber_begins(th_fiber *fiber) {
 /* Whether the running fiber handles exceptions of C++, or is being unwound by one. */
 static TH_INLINE_NO_TSAN bool in_exception(const th_worker *worker) {
     const th_os_exceptions *mine = worker->exceptions;
-    return th_unlikely(mine != NULL) && (mine->caught || mine->uncaught);
+    return th_unlikely(mine) && (mine->caught || mine->uncaught);
 }
 
 /*

@@ -173,7 +173,7 @@ TH_NO_TSAN th_work *th_find(th_worker *worker) {
         }
         if (!wait_for_turn(worker, &spins)) {
             th_park(worker);
-            if (th_unlikely(worker->find != NULL)) { /* its own search goes on */
+            if (th_unlikely(worker->find)) { /* its own search goes on */
                 worker->stint.slept = true;
                 return NULL;
             }

@@ -62,7 +62,7 @@ TH_NO_TSAN void th_loop(void *arg) {
         th_worker *worker = self->worker;
         th_work *work = th_find_in_batch(worker);
         if (!work) {
-            work = th_unlikely(worker->find != NULL) ? worker->find(worker) : th_find(worker);
+            work = th_unlikely(worker->find) ? worker->find(worker) : th_find(worker);
         }
         if (th_unlikely(!work)) {
             th_switch_to(worker, self, &worker->home); /* for good: stop frees the fiber */

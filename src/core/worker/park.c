@@ -412,7 +412,7 @@ void th_park_tell(thrum_sched *sched) {
         th_park_parked(th_load_relaxed(&sched->xpark)) == sched->workers_count) {
         th_quiesce_notify(sched);
     }
-    if (th_unlikely(sched->watch != NULL) &&
+    if (th_unlikely(sched->watch) &&
         /* relaxed: as above */
         th_park_parked(th_load_relaxed(&sched->xpark)) == sched->workers_count) {
         sched->watch->parked(sched);

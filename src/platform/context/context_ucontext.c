@@ -21,8 +21,9 @@ static void begin(unsigned entry_high, unsigned entry_low, unsigned arg_high, un
 void th_context_make(th_context *context, void *bottom, void *top, void (*entry)(void *),
                      void *arg) {
     uint64_t e = (uintptr_t)entry, a = (uintptr_t)arg;
-    if (getcontext(&context->state) != 0)
+    if (getcontext(&context->state) != 0) {
         abort();
+    }
     context->state.uc_stack.ss_sp = bottom;
     context->state.uc_stack.ss_size = (size_t)((char *)top - (char *)bottom);
     context->state.uc_link = NULL;
@@ -31,8 +32,9 @@ void th_context_make(th_context *context, void *bottom, void *top, void (*entry)
 }
 
 void th_context_switch(th_context *from, const th_context *to) {
-    if (swapcontext(&from->state, &to->state) != 0)
+    if (swapcontext(&from->state, &to->state) != 0) {
         abort();
+    }
 }
 
 /* The C library documents its struct for the processors whose calls are known (call.h). */

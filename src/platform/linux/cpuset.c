@@ -15,8 +15,9 @@ _Static_assert(sizeof(unsigned long) == sizeof(uint64_t) ||
                "the system's masks are laid out alike");
 
 static void add(th_os_cpuset *set, unsigned long cpu) {
-    if (cpu < TH_OS_CPUS_MAX)
+    if (cpu < TH_OS_CPUS_MAX) {
         set->bits[cpu / 64] |= (uint64_t)1 << (cpu % 64);
+    }
 }
 
 int th_os_cpuset_granted(th_os_cpuset *out) {
@@ -34,12 +35,15 @@ static bool add_list(th_os_cpuset *set, const char *text) {
         char *end;
         unsigned long first = strtoul(text, &end, 10);
         unsigned long last = first;
-        if (*end == '-' && end[1] >= '0' && end[1] <= '9')
+        if (*end == '-' && end[1] >= '0' && end[1] <= '9') {
             last = strtoul(end + 1, &end, 10);
-        for (unsigned long cpu = first; cpu <= last && cpu < TH_OS_CPUS_MAX; cpu++)
+        }
+        for (unsigned long cpu = first; cpu <= last && cpu < TH_OS_CPUS_MAX; cpu++) {
             add(set, cpu);
-        if (*end != ',')
+        }
+        if (*end != ',') {
             return *end == '\n' || *end == '\0';
+        }
         text = end + 1;
     }
     return false;
@@ -52,9 +56,10 @@ static bool read_list(const char *root, unsigned cpu, unsigned index, th_os_cpus
         snprintf(path, sizeof path, "%s/sys/devices/system/cpu/cpu%u/cache/index%u/shared_cpu_list",
                  root, cpu, index);
     FILE *f = length < 0 || (size_t)length >= sizeof path ? NULL : fopen(path, "re");
-    if (f == NULL)
+    if (!f) {
         return false;
-    bool ok = fgets(text, sizeof text, f) != NULL && add_list(set, text);
+    }
+    bool ok = fgets(text, sizeof text, f) && add_list(set, text);
     fclose(f);
     return ok;
 }
@@ -64,8 +69,9 @@ void th_os_cpuset_of_cache(const char *root, unsigned cpu, th_os_cpuset *out) {
     /* index3 is the third level; where there is none, the second may be shared */
     for (unsigned index = 3; index >= 2; index--) {
         *out = (th_os_cpuset){{0}};
-        if (read_list(root, cpu, index, out))
+        if (read_list(root, cpu, index, out)) {
             break;
+        }
         *out = (th_os_cpuset){{0}};
     }
     th_os_errno_set(saved);

@@ -170,11 +170,13 @@ int th_os_watch_remove(int fd, int number) {
 size_t th_os_watch_event_at(const void *bytes, size_t size, size_t at, th_os_watch_event *out) {
     const char *begin = (const char *)bytes + at;
     struct inotify_event e;
-    if (size - at < sizeof e)
+    if (size - at < sizeof e) {
         return 0;
+    }
     memcpy(&e, begin, sizeof e);
-    if (e.len > size - at - sizeof e || (e.len && begin[sizeof e + e.len - 1]))
+    if (e.len > size - at - sizeof e || (e.len && begin[sizeof e + e.len - 1])) {
         return 0;
+    }
     out->watch = e.wd;
     out->what = to_ours(e.mask, watch_bits, COUNT_OF(watch_bits));
     out->pair = e.cookie;

@@ -28,8 +28,9 @@ static int wait_once(uint32_t *xword, uint32_t value, int64_t deadline) {
     struct timespec until;
     struct timespec *timeout = NULL;
     if (deadline != TH_FOREVER) {
-        if (deadline < 0)
+        if (deadline < 0) {
             deadline = 0; /* long past, too; the kernel refuses negative times */
+        }
         until.tv_sec = (time_t)(deadline / 1000000000);
         until.tv_nsec = (long)(deadline % 1000000000);
         timeout = &until;

@@ -42,11 +42,12 @@ static void *map_at(void *addr, size_t size, int flags) {
     void *ptr = mmap(addr, size, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
     th_tsan_fresh_end();
-    if (ptr == MAP_FAILED)
+    if (ptr == MAP_FAILED) {
         ptr = NULL;
-    else
+    } else {
         madvise(ptr, size,
                 MADV_NOHUGEPAGE); /* EINVAL on a kernel without huge pages, which is as good */
+    }
     th_os_errno_set(saved);
     return ptr;
 }
@@ -56,7 +57,7 @@ void *th_os_map(size_t size) {
 }
 
 int th_os_remap(void *addr, size_t size) {
-    return map_at(addr, size, MAP_FIXED) == NULL ? -ENOMEM : 0;
+    return !map_at(addr, size, MAP_FIXED) ? -ENOMEM : 0;
 }
 
 /* Returns 0 or a negative errno code, and leaves errno alone. */
@@ -69,8 +70,9 @@ static int advise(void *addr, size_t size, int advice) {
 
 int th_os_discard(void *addr, size_t size) {
     int code = advise(addr, size, MADV_DONTNEED);
-    if (code == -EINVAL) /* the memory is locked (mlockall) */
+    if (code == -EINVAL) { /* the memory is locked (mlockall) */
         code = advise(addr, size, MADV_DONTNEED_LOCKED);
+    }
     return code;
 }
 
@@ -89,18 +91,21 @@ static bool believes_nonsense(void *addr, size_t size) {
 }
 
 int th_os_guard_madvise(void *addr, size_t size) {
-    if (th_os_fails(TH_OS_FAULT_GUARD_MADVISE))
+    if (th_os_fails(TH_OS_FAULT_GUARD_MADVISE)) {
         return -EINVAL;
-    if (th_unlikely(believes_nonsense(addr, size)))
+    }
+    if (th_unlikely(believes_nonsense(addr, size))) {
         return -ENOSYS;
+    }
     return advise(addr, size, MADV_GUARD_INSTALL);
 }
 
 /* As madvise of `count` pieces, `stride` bytes apart. */
 static int advise_each(char *addr, size_t size, size_t stride, unsigned count, int advice) {
     struct iovec pieces[TH_OS_GUARDS_MAX];
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < count; i++) {
         pieces[i] = (struct iovec){addr + i * stride, size};
+    }
     int saved = th_os_errno_get();
     long done = syscall(SYS_process_madvise, PIDFD_SELF_THREAD, pieces, (size_t)count, advice, 0u);
     int code = done == (long)(count * size) ? 0 : done < 0 ? -th_os_errno_get() : -EAGAIN;
@@ -115,15 +120,18 @@ static int advise_each(char *addr, size_t size, size_t stride, unsigned count, i
 int th_os_guards_madvise(char *low, size_t size, size_t stride, unsigned count) {
     static bool xrefused;
     size_t page = th_os_page_size();
-    if (th_os_fails(TH_OS_FAULT_GUARD_MADVISE))
+    if (th_os_fails(TH_OS_FAULT_GUARD_MADVISE)) {
         return -EINVAL;
-    if (th_load_relaxed(&xrefused) || believes_nonsense(low, size)) /* relaxed: a hint */
+    }
+    if (th_load_relaxed(&xrefused) || believes_nonsense(low, size)) { /* relaxed: a hint */
         return -ENOSYS;
+    }
     int code = advise_each(low, size, stride, count, MADV_GUARD_INSTALL);
-    if (code != 0)
+    if (code != 0) {
         th_store_relaxed(&xrefused, true); /* relaxed: as above */
-    else                                   /* what is not touched now is touched by its user */
+    } else {                               /* what is not touched now is touched by its user */
         (void)advise_each(low + stride - page, page, stride, count, MADV_POPULATE_WRITE);
+    }
     return code;
 }
 
@@ -135,8 +143,10 @@ size_t th_os_map_count_max(void) {
         char text[32];
         ssize_t n = read(fd, text, sizeof text - 1);
         close(fd);
-        for (ssize_t i = 0; i < n && text[i] >= '0' && text[i] <= '9' && count < SIZE_MAX / 20; i++)
+        for (ssize_t i = 0; i < n && text[i] >= '0' && text[i] <= '9' && count < SIZE_MAX / 20;
+             i++) {
             count = count * 10 + (size_t)(text[i] - '0');
+        }
     }
     th_os_errno_set(saved);
     return count == 0 ? MAP_COUNT_DEFAULT : count;
@@ -149,16 +159,20 @@ size_t th_os_untouched(void *addr, size_t size) {
     int saved = th_os_errno_get();
     while (done < size) {
         size_t pages = (size - done + page - 1) / page;
-        if (pages > sizeof resident)
+        if (pages > sizeof resident) {
             pages = sizeof resident;
-        if (mincore((char *)addr + done, pages * page, resident) != 0)
+        }
+        if (mincore((char *)addr + done, pages * page, resident) != 0) {
             break;
+        }
         size_t i = 0;
-        while (i < pages && (resident[i] & 1) == 0)
+        while (i < pages && (resident[i] & 1) == 0) {
             i++;
+        }
         done += i * page;
-        if (i < pages)
+        if (i < pages) {
             break;
+        }
     }
     th_os_errno_set(saved);
     return done < size ? done : size;

@@ -27,11 +27,13 @@ int th_system_thread_create_on(pthread_t *id, void *(*entry)(void *), void *arg,
 #ifdef __GLIBC__
     pthread_attr_t attr;
     int code = pthread_attr_init(&attr);
-    if (code != 0)
+    if (code != 0) {
         return code;
+    }
     code = pthread_attr_setaffinity_np(&attr, sizeof(th_os_cpuset), cpus);
-    if (code == 0)
+    if (code == 0) {
         code = pthread_create(id, &attr, entry, arg);
+    }
     pthread_attr_destroy(&attr);
     return code;
 #else
@@ -40,8 +42,9 @@ int th_system_thread_create_on(pthread_t *id, void *(*entry)(void *), void *arg,
     th_os_cpuset own;
     cpu_set_t *mine = (cpu_set_t *)(void *)&own;
     if (sched_getaffinity(0, sizeof own, mine) != 0 ||
-        sched_setaffinity(0, sizeof(th_os_cpuset), cpus) != 0)
+        sched_setaffinity(0, sizeof(th_os_cpuset), cpus) != 0) {
         return errno;
+    }
     int code = pthread_create(id, NULL, entry, arg);
     sched_setaffinity(0, sizeof own, mine);
     return code;
@@ -60,8 +63,9 @@ static bool read_about(uint64_t number, const char *name, char text[], size_t si
     snprintf(text, size, "/proc/self/task/%llu/%s", (unsigned long long)number, name);
     int file = open(text, O_RDONLY | O_CLOEXEC);
     ssize_t length = file < 0 ? -1 : read(file, text, size - 1);
-    if (file >= 0)
+    if (file >= 0) {
         close(file);
+    }
     th_os_errno_set(saved);
     text[length > 0 ? length : 0] = '\0';
     return length > 0;
@@ -71,13 +75,13 @@ static bool read_about(uint64_t number, const char *name, char text[], size_t si
 bool th_os_thread_waits(uint64_t number) {
     char text[128];
     const char *end = read_about(number, "stat", text, sizeof text) ? strrchr(text, ')') : NULL;
-    return end != NULL && end[1] == ' ' && end[2] != 'R';
+    return end && end[1] == ' ' && end[2] != 'R';
 }
 
 bool th_os_thread_runs(uint64_t number) {
     char text[128];
     const char *end = read_about(number, "stat", text, sizeof text) ? strrchr(text, ')') : NULL;
-    return end != NULL && end[1] == ' ' && end[2] == 'R';
+    return end && end[1] == ' ' && end[2] == 'R';
 }
 
 /* "35 0x1 0x2 0x3 0x4 0x5 0x6 0x7ffc12345678 0x7f1234567890", or "running": the last but one. */
@@ -85,8 +89,9 @@ uintptr_t th_os_thread_pointer(uint64_t number) {
     char text[256];
     unsigned long long pointer;
     if (!read_about(number, "syscall", text, sizeof text) ||
-        sscanf(text, "%*d %*x %*x %*x %*x %*x %*x %llx", &pointer) != 1)
+        sscanf(text, "%*d %*x %*x %*x %*x %*x %*x %llx", &pointer) != 1) {
         return 0;
+    }
     return (uintptr_t)pointer;
 }
 

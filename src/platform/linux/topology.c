@@ -37,10 +37,12 @@ unsigned th_os_cpus_at(const char *root, unsigned affinity) {
     unsigned count = affinity;
     unsigned v1 = quota_of_hierarchy(root, false);
     unsigned v2 = quota_of_hierarchy(root, true);
-    if (v1 < count)
+    if (v1 < count) {
         count = v1;
-    if (v2 < count)
+    }
+    if (v2 < count) {
         count = v2;
+    }
     th_os_errno_set(saved);
     return count == 0 ? 1 : count;
 }
@@ -51,15 +53,18 @@ unsigned th_os_cpus_at(const char *root, unsigned affinity) {
 static cpu_set_t *affinity_mask(int *cpus) {
     for (*cpus = 1024; *cpus <= CPUS_MAX; *cpus *= 2) {
         cpu_set_t *set = CPU_ALLOC((size_t)*cpus);
-        if (set == NULL)
+        if (!set) {
             return NULL; /* GCOVR_EXCL_LINE: tests cannot make this allocation fail */
+        }
         size_t size = CPU_ALLOC_SIZE((size_t)*cpus);
         CPU_ZERO_S(size, set);
-        if (sched_getaffinity(0, size, set) == 0)
+        if (sched_getaffinity(0, size, set) == 0) {
             return set;
+        }
         CPU_FREE(set);
-        if (th_os_errno_get() != EINVAL) /* EINVAL: the kernel's mask is longer */
+        if (th_os_errno_get() != EINVAL) { /* EINVAL: the kernel's mask is longer */
             return NULL;
+        }
     }
     return NULL;
 }
@@ -69,7 +74,7 @@ static unsigned affinity_count(void) {
     int cpus;
     unsigned count = 1;
     cpu_set_t *set = affinity_mask(&cpus);
-    if (set != NULL) {
+    if (set) {
         count = (unsigned)CPU_COUNT_S(CPU_ALLOC_SIZE((size_t)cpus), set);
         CPU_FREE(set);
     }
@@ -93,16 +98,18 @@ static unsigned quota_of_hierarchy(const char *root, bool v2) {
     unsigned least = NO_LIMIT;
     place *p = malloc(sizeof *p);
     char *folder = malloc(2 * PATH_SIZE);
-    if (p != NULL && folder != NULL && find_place(root, v2, p)) {
+    if (p && folder && find_place(root, v2, p)) {
         size_t mount_length = strlen(p->mount);
         snprintf(folder, 2 * (size_t)PATH_SIZE, "%s%s", p->mount, p->group);
         for (;;) {
             unsigned quota = quota_at(root, folder, v2);
-            if (quota < least)
+            if (quota < least) {
                 least = quota;
+            }
             char *slash = strrchr(folder, '/');
-            if (strlen(folder) <= mount_length || slash == NULL)
+            if (strlen(folder) <= mount_length || !slash) {
                 break;
+            }
             *slash = '\0';
         }
     }
@@ -116,7 +123,7 @@ static FILE *open_below(const char *root, const char *folder, const char *name) 
     const size_t size = strlen(root) + strlen(folder) + strlen(name) + 1;
     char *path = malloc(size);
     FILE *f = NULL;
-    if (path != NULL) {
+    if (path) {
         (void)snprintf(path, size, "%s%s%s", root, folder, name);
         f = fopen(path, "re");
     }
@@ -129,8 +136,9 @@ static bool list_has(const char *list, const char *word) {
     size_t length = strlen(word);
     while (*list != '\0') {
         size_t n = strcspn(list, ",");
-        if (n == length && memcmp(list, word, n) == 0)
+        if (n == length && memcmp(list, word, n) == 0) {
             return true;
+        }
         list += n;
         list += *list == ',';
     }
@@ -147,27 +155,31 @@ static bool find_group(const char *root, bool v2, char group[PATH_SIZE]) {
     char *line = NULL;
     size_t room = 0;
     ssize_t length;
-    while (f != NULL && !found && (length = getline(&line, &room, f)) > 0) {
+    while (f && !found && (length = getline(&line, &room, f)) > 0) {
         line[strcspn(line, "\n")] = '\0';
         char *controllers = strchr(line, ':');
-        char *path = controllers == NULL ? NULL : strchr(controllers + 1, ':');
-        if (path == NULL)
+        char *path = !controllers ? NULL : strchr(controllers + 1, ':');
+        if (!path) {
             continue;
+        }
         *controllers++ = '\0';
         *path++ = '\0';
         bool ours =
             v2 ? strcmp(line, "0") == 0 && *controllers == '\0' : list_has(controllers, "cpu");
         size_t n = strlen(path);
-        if (!ours || n >= PATH_SIZE || path[0] != '/')
+        if (!ours || n >= PATH_SIZE || path[0] != '/') {
             continue;
+        }
         memcpy(group, path, n + 1);
-        while (n > 0 && group[n - 1] == '/')
+        while (n > 0 && group[n - 1] == '/') {
             group[--n] = '\0';
+        }
         found = true;
     }
     free(line);
-    if (f != NULL)
+    if (f) {
         fclose(f);
+    }
     return found;
 }
 
@@ -198,12 +210,15 @@ static bool goes_up(const char *path) {
  */
 static const char *below_part(const char *group, const char *part) {
     size_t n = strlen(part);
-    while (n > 0 && part[n - 1] == '/')
+    while (n > 0 && part[n - 1] == '/') {
         n--;
-    if (goes_up(part) && !goes_up(group))
+    }
+    if (goes_up(part) && !goes_up(group)) {
         return "";
-    if (strncmp(group, part, n) != 0 || (group[n] != '/' && group[n] != '\0'))
+    }
+    if (strncmp(group, part, n) != 0 || (group[n] != '/' && group[n] != '\0')) {
         return NULL;
+    }
     return goes_up(group + n) ? NULL : group + n;
 }
 
@@ -214,24 +229,29 @@ static const char *below_part(const char *group, const char *part) {
 static bool parse_mount(char *line, bool v2, char **part, char **mount) {
     char *rest;
     char *dash = strstr(line, " - ");
-    if (dash == NULL)
+    if (!dash) {
         return false;
+    }
     *dash = '\0';
     char *type = strtok_r(dash + 3, " \n", &rest);
     strtok_r(NULL, " \n", &rest);
     char *options = strtok_r(NULL, " \n", &rest);
-    if (type == NULL || strcmp(type, v2 ? "cgroup2" : "cgroup") != 0)
+    if (!type || strcmp(type, v2 ? "cgroup2" : "cgroup") != 0) {
         return false;
-    if (!v2 && (options == NULL || !list_has(options, "cpu")))
+    }
+    if (!v2 && (!options || !list_has(options, "cpu"))) {
         return false;
+    }
 
     char *field = strtok_r(line, " ", &rest);
-    for (int i = 0; i < 3 && field != NULL; i++)
+    for (int i = 0; i < 3 && field; i++) {
         field = strtok_r(NULL, " ", &rest);
+    }
     *part = field;
-    *mount = field == NULL ? NULL : strtok_r(NULL, " ", &rest);
-    if (*mount == NULL)
+    *mount = !field ? NULL : strtok_r(NULL, " ", &rest);
+    if (!*mount) {
         return false;
+    }
     unescape(*part);
     unescape(*mount);
     return true;
@@ -241,25 +261,29 @@ static bool find_place(const char *root, bool v2, place *found) {
     char *group = malloc(PATH_SIZE);
     bool ok = false;
     FILE *f = NULL;
-    if (group != NULL && find_group(root, v2, group))
+    if (group && find_group(root, v2, group)) {
         f = open_below(root, "/proc/self", "/mountinfo");
+    }
     char *line = NULL;
     size_t room = 0;
-    while (f != NULL && !ok && getline(&line, &room, f) > 0) {
+    while (f && !ok && getline(&line, &room, f) > 0) {
         char *part, *mount;
-        if (!parse_mount(line, v2, &part, &mount) || strlen(mount) >= PATH_SIZE)
+        if (!parse_mount(line, v2, &part, &mount) || strlen(mount) >= PATH_SIZE) {
             continue;
+        }
         const char *below = below_part(group, part);
-        if (below == NULL)
+        if (!below) {
             continue;
+        }
         strcpy(found->mount, mount);
         strcpy(found->group, below);
         ok = true;
     }
     free(line);
     free(group);
-    if (f != NULL)
+    if (f) {
         fclose(f);
+    }
     return ok;
 }
 
@@ -267,8 +291,9 @@ static bool find_place(const char *root, bool v2, place *found) {
 static bool read_line(const char *root, const char *folder, const char *name, char *text,
                       int size) {
     FILE *f = open_below(root, folder, name);
-    if (f == NULL)
+    if (!f) {
         return false;
+    }
     bool ok = fgets(text, size, f) != NULL;
     fclose(f);
     return ok;
@@ -276,13 +301,15 @@ static bool read_line(const char *root, const char *folder, const char *name, ch
 
 /* Reads a positive number and the blanks behind it; *rest is what follows. 0: there is none. */
 static uint64_t positive(const char *text, const char **rest) {
-    if (*text < '0' || *text > '9')
+    if (*text < '0' || *text > '9') {
         return 0;
+    }
     char *end;
     errno = 0;
     unsigned long long value = strtoull(text, &end, 10);
-    if (errno != 0 || (*end != ' ' && *end != '\n' && *end != '\0'))
+    if (errno != 0 || (*end != ' ' && *end != '\n' && *end != '\0')) {
         return 0;
+    }
     *rest = end + strspn(end, " \n");
     return value;
 }
@@ -293,17 +320,20 @@ static unsigned quota_at(const char *root, const char *folder, bool v2) {
     const char *rest = NULL;
     uint64_t quota = 0, period = 0;
     if (v2) {
-        if (read_line(root, folder, "/cpu.max", text, sizeof text))
+        if (read_line(root, folder, "/cpu.max", text, sizeof text)) {
             quota = positive(text, &rest);
-        if (quota > 0)
+        }
+        if (quota > 0) {
             period = positive(rest, &rest);
+        }
     } else if (read_line(root, folder, "/cpu.cfs_quota_us", text, sizeof text) &&
                read_line(root, folder, "/cpu.cfs_period_us", period_text, sizeof period_text)) {
         quota = positive(text, &rest);
         period = positive(period_text, &rest);
     }
-    if (quota == 0 || period == 0 || *rest != '\0')
+    if (quota == 0 || period == 0 || *rest != '\0') {
         return NO_LIMIT;
+    }
     uint64_t cpus = quota / period + (quota % period != 0);
     return cpus < NO_LIMIT ? (unsigned)cpus : NO_LIMIT;
 }

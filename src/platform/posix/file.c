@@ -68,7 +68,7 @@ static int64_t read_some(DIR *folder, th_file_request *r) {
     for (;;) {
         th_os_errno_set(0);
         const struct dirent *d = readdir(folder);
-        if (d == NULL) {
+        if (!d) {
             failed = th_os_errno_get();
             break;
         }
@@ -93,7 +93,7 @@ static int64_t read_some(DIR *folder, th_file_request *r) {
 int64_t th_system_file_list(th_file_request *r) {
     const int fd = fcntl(r->fd, F_DUPFD_CLOEXEC, 0);
     DIR *folder = fd < 0 ? NULL : fdopendir(fd);
-    if (folder == NULL) {
+    if (!folder) {
         const int code = th_os_errno_get();
         if (fd >= 0) {
             close(fd);

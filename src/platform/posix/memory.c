@@ -27,7 +27,7 @@ void *th_os_map(size_t size) {
 }
 
 int th_os_remap(void *addr, size_t size) {
-    return map_at(addr, size, MAP_FIXED) == NULL ? -ENOMEM : 0;
+    return !map_at(addr, size, MAP_FIXED) ? -ENOMEM : 0;
 }
 
 /* POSIX has no call that gives pages back and keeps the mapping: they are mapped anew. No guard is

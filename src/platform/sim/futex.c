@@ -18,10 +18,12 @@ int th_os_futex_wait(uint32_t *xword, uint32_t value, int64_t deadline) {
     default:
         break;
     }
-    if (sim_newest(xword) != value)
+    if (sim_newest(xword) != value) {
         return -EAGAIN;
-    if (deadline <= sim_now())
+    }
+    if (deadline <= sim_now()) {
         return -ETIMEDOUT;
+    }
     return sim_sleep(xword, deadline) == SIM_TIMEOUT ? -ETIMEDOUT : 0;
 }
 

@@ -15,14 +15,16 @@ static bool refused(th_os_fault kind) {
 }
 
 void *th_os_alloc(size_t size) {
-    if (refused(TH_OS_FAULT_ALLOC))
+    if (refused(TH_OS_FAULT_ALLOC)) {
         return NULL;
+    }
     return sim_memory(size);
 }
 
 void th_os_free(void *ptr) {
-    if (ptr != NULL)
+    if (ptr) {
         sim_memory_free(ptr);
+    }
 }
 
 size_t th_os_page_size(void) {
@@ -30,8 +32,9 @@ size_t th_os_page_size(void) {
 }
 
 void *th_os_map(size_t size) {
-    if (refused(TH_OS_FAULT_MAP))
+    if (refused(TH_OS_FAULT_MAP)) {
         return NULL;
+    }
     return sim_pages(size);
 }
 

@@ -332,7 +332,7 @@ static unsigned fetch(sim_file *file, th_os_event events[], unsigned max) {
     uint64_t before = set->turns;
     unsigned n = 0;
     sim_item *item;
-    while (n < max && (item = first_item(set, before)) != NULL) {
+    while (n < max && (item = first_item(set, before))) {
         uint32_t ready = sim_file_ready(item->file);
         if (item->level) { /* these ask for input alone */
             ready &= SIM_READY_IN;

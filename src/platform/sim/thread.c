@@ -25,7 +25,7 @@ static void thread_main(void *ptr) {
 
 void sim_thread_ends(void) {
     void *self = sim_local_here()->self;
-    if (self != NULL && exit_callback != NULL) {
+    if (self && exit_callback) {
         exit_callback(self);
         sim_local_here()->self = NULL;
     }
@@ -34,8 +34,9 @@ void sim_thread_ends(void) {
 int th_os_thread_start_on(th_os_thread *thread, const char *name, void (*entry)(void *), void *arg,
                           const th_os_cpuset *cpus) {
     (void)cpus;
-    if (th_os_fails(TH_OS_FAULT_THREAD) || sim_choose(SIM_REFUSAL, 2) != 0)
+    if (th_os_fails(TH_OS_FAULT_THREAD) || sim_choose(SIM_REFUSAL, 2) != 0) {
         return -EAGAIN;
+    }
     start *s = sim_memory(sizeof *s);
     *s = (start){.entry = entry, .arg = arg};
     uintptr_t handle;
@@ -139,8 +140,9 @@ int th_os_barrier_start(void) {
 
 bool th_os_barrier(void) {
     sim_point();
-    if (th_os_fails(TH_OS_FAULT_BARRIER) || sim_choose(SIM_REFUSAL, 2) != 0)
+    if (th_os_fails(TH_OS_FAULT_BARRIER) || sim_choose(SIM_REFUSAL, 2) != 0) {
         return false;
+    }
     sim_fence_everywhere();
     return true;
 }

@@ -74,21 +74,25 @@ static TH_COLD uint64_t calibrate(void) {
     uint64_t ticks = now.ticks - loaded.ticks;
     uint64_t ns = (uint64_t)(now.ns - loaded.ns);
     uint64_t rate = (uint64_t)(((unsigned __int128)ns << 32) / (ticks | 1));
-    if (now.ns - loaded.ns < CALIBRATE_MIN_NS)
+    if (now.ns - loaded.ns < CALIBRATE_MIN_NS) {
         return rate;
+    }
     uint64_t unset = 0;
     /* relaxed: the value publishes nothing else; the first measurement stays */
-    if (!th_cas_relaxed(&xns_per_tick, &unset, rate))
+    if (!th_cas_relaxed(&xns_per_tick, &unset, rate)) {
         rate = unset;
+    }
     return rate;
 }
 
 int64_t th_os_ticks_ns(uint64_t ticks) {
-    if (!invariant)
+    if (!invariant) {
         return (int64_t)ticks; /* GCOVR_EXCL_LINE: a processor without such a counter */
+    }
     uint64_t rate = th_load_relaxed(&xns_per_tick); /* relaxed: see calibrate */
-    if (th_unlikely(rate == 0))
+    if (th_unlikely(rate == 0)) {
         rate = calibrate();
+    }
     return (int64_t)(((unsigned __int128)ticks * rate) >> 32);
 }
 

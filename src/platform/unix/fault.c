@@ -47,14 +47,16 @@ static void pass_on(int index, siginfo_t *info, void *ucontext);
 static void handle(int signal, siginfo_t *info, void *ucontext) {
     int saved = th_os_errno_get();
     int index = 0;
-    while (index < SIGNALS - 1 && signals[index] != signal)
+    while (index < SIGNALS - 1 && signals[index] != signal) {
         index++;
+    }
     /* Codes above 0 come from the kernel; SI_KERNEL is a fault whose address it does not know. */
     if (index < FAULTS && info->si_code > 0 && info->si_code != SI_KERNEL) {
         th_os_fault_fn ask =
             th_load_acquire(&xask); /* pairs: th_os_fault_catch; the function's data */
-        if (ask != NULL && ask((uintptr_t)info->si_addr))
+        if (ask && ask((uintptr_t)info->si_addr)) {
             th_os_abort();
+        }
     }
     th_os_errno_set(saved);
     pass_on(index, info, ucontext);
@@ -69,9 +71,10 @@ static bool tell_crash(int index, const siginfo_t *info) {
     th_os_crash_fn tell = th_load_acquire(&xtell); /* pairs: th_os_crash_catch; what it reads */
     uint32_t self = (uint32_t)th_os_thread_number();
     uint32_t first = 0;
-    if (tell == NULL ||
-        getpid() != teller) /* a child by vfork has this memory and is no crash of ours */
+    if (!tell ||
+        getpid() != teller) { /* a child by vfork has this memory and is no crash of ours */
         return false;
+    }
     /* relaxed: only which thread is first counts */
     if (!th_cas_relaxed(&xcrashed, &first, self)) {
         if (first != self) {
@@ -96,26 +99,31 @@ static void give_back(int signal, const struct sigaction *action, const siginfo_
     sigaction(signal, action, NULL);
     /* Where the process must end the signal is sent anew with what the first one told: a fault need
      * not repeat, since its page may be there by now. It comes before the next instruction. */
-    if (must || info->si_code <= 0) /* a process has sent it */
+    if (must || info->si_code <= 0) { /* a process has sent it */
         th_system_signal_again(signal, must ? info : NULL);
+    }
 } /* GCOVR_EXCL_STOP */
 
 static void add_both(sigset_t *out, const sigset_t *a, const sigset_t *b) {
     *out = *a;
-    for (int number = 1; number < TH_OS_SIGNALS; number++)
-        if (sigismember(b, number) == 1)
+    for (int number = 1; number < TH_OS_SIGNALS; number++) {
+        if (sigismember(b, number) == 1) {
             sigaddset(out, number);
+        }
+    }
 }
 
 /* Does what the previous action would have done. */
 static void pass_on(int index, siginfo_t *info, void *ucontext) {
     int signal = signals[index];
     struct sigaction old = previous[index];
-    if (old.sa_handler == SIG_IGN && info->si_code <= 0)
+    if (old.sa_handler == SIG_IGN && info->si_code <= 0) {
         return;
+    }
     /* relaxed: only the exchange's own outcome counts */
-    if ((old.sa_flags & (int)SA_RESETHAND) && th_xchg_relaxed(&xspent[index], 1) != 0)
+    if ((old.sa_flags & (int)SA_RESETHAND) && th_xchg_relaxed(&xspent[index], 1) != 0) {
         old.sa_handler = SIG_DFL;
+    }
     if (old.sa_handler == SIG_DFL || old.sa_handler == SIG_IGN) {
         const bool told = tell_crash(index, info);
         /* A fault mostly repeats on return; the kernel kills the process also if it is ignored. */
@@ -126,13 +134,15 @@ static void pass_on(int index, siginfo_t *info, void *ucontext) {
     /* The mask that the kernel would have set; on return it restores the interrupted one itself. */
     sigset_t mask;
     add_both(&mask, &((ucontext_t *)ucontext)->uc_sigmask, &old.sa_mask);
-    if (!(old.sa_flags & SA_NODEFER))
+    if (!(old.sa_flags & SA_NODEFER)) {
         sigaddset(&mask, signal);
+    }
     pthread_sigmask(SIG_SETMASK, &mask, NULL);
-    if (old.sa_flags & SA_SIGINFO)
+    if (old.sa_flags & SA_SIGINFO) {
         old.sa_sigaction(signal, info, ucontext);
-    else
+    } else {
         old.sa_handler(signal);
+    }
 }
 
 void th_os_fault_lock(void) {
@@ -147,19 +157,23 @@ void th_os_fault_unlock(void) {
 static int install(int index, bool over_any) {
     struct sigaction ours = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     struct sigaction now;
-    if (installed[index])
+    if (installed[index]) {
         return 0;
+    }
     sigemptyset(&ours.sa_mask);
     /* What is written in the handler must not end the process by another signal. */
     sigaddset(&ours.sa_mask, SIGPIPE);
     sigaddset(&ours.sa_mask, SIGXFSZ);
-    if (sigaction(signals[index], NULL, &now) != 0)
+    if (sigaction(signals[index], NULL, &now) != 0) {
         return -th_os_errno_get();
-    if (!over_any && ((now.sa_flags & SA_SIGINFO) || now.sa_handler != SIG_DFL))
+    }
+    if (!over_any && ((now.sa_flags & SA_SIGINFO) || now.sa_handler != SIG_DFL)) {
         return 0;
+    }
     previous[index] = now; /* it must be known before the handler can run */
-    if (sigaction(signals[index], &ours, NULL) != 0)
+    if (sigaction(signals[index], &ours, NULL) != 0) {
         return -th_os_errno_get();
+    }
     installed[index] = true;
     return 0;
 }
@@ -169,8 +183,9 @@ int th_os_fault_catch(th_os_fault_fn ask) {
     int saved = th_os_errno_get();
     pthread_mutex_lock(&install_lock);
     th_store_release(&xask, ask); /* pairs: handle; whatever the function reads */
-    for (int i = 0; i < FAULTS && code == 0; i++)
+    for (int i = 0; i < FAULTS && code == 0; i++) {
         code = install(i, true);
+    }
     pthread_mutex_unlock(&install_lock);
     th_os_errno_set(saved);
     return code;
@@ -179,12 +194,14 @@ int th_os_fault_catch(th_os_fault_fn ask) {
 void th_os_crash_catch(th_os_crash_fn tell) {
     int saved = th_os_errno_get();
     pthread_mutex_lock(&install_lock);
-    if (teller != getpid()) /* a handler may read it */
+    if (teller != getpid()) { /* a handler may read it */
         teller = getpid();
+    }
     /* pairs: tell_crash; whatever the function reads, and `teller` */
     th_store_release(&xtell, tell);
-    for (int i = 0; i < SIGNALS; i++)
+    for (int i = 0; i < SIGNALS; i++) {
         (void)install(i, false);
+    }
     pthread_mutex_unlock(&install_lock);
     th_os_errno_set(saved);
 }
@@ -208,7 +225,7 @@ int th_os_fault_thread_enter(void **altstack) {
     stack_t now;
     if (sigaltstack(NULL, &now) == 0 && (now.ss_flags & SS_DISABLE)) {
         stack_t ours = {.ss_sp = th_os_map(altstack_size()), .ss_size = altstack_size()};
-        if (ours.ss_sp == NULL) {
+        if (!ours.ss_sp) {
             code = -ENOMEM;
         } else if (sigaltstack(&ours, NULL) != 0) {
             code = -th_os_errno_get();
@@ -222,8 +239,9 @@ int th_os_fault_thread_enter(void **altstack) {
 }
 
 void th_os_fault_thread_leave(void *altstack) {
-    if (altstack == NULL)
+    if (!altstack) {
         return;
+    }
     int saved = th_os_errno_get();
     stack_t now;
     if (sigaltstack(NULL, &now) == 0 && now.ss_sp == altstack) {

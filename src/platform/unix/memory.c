@@ -12,8 +12,9 @@
 #include "platform/faults.h"
 
 void *th_os_alloc(size_t size) {
-    if (th_os_fails(TH_OS_FAULT_ALLOC))
+    if (th_os_fails(TH_OS_FAULT_ALLOC)) {
         return NULL;
+    }
     int saved = th_os_errno_get();
     /* malloc's memory is 16-aligned on every 64-bit machine, and not on all of 32 bits. */
     void *ptr = sizeof(void *) == 8    ? malloc(size)
@@ -47,8 +48,9 @@ static int protect(void *addr, size_t size, int protection) {
 }
 
 int th_os_guard_mprotect(void *addr, size_t size) {
-    if (th_os_fails(TH_OS_FAULT_GUARD_MPROTECT))
+    if (th_os_fails(TH_OS_FAULT_GUARD_MPROTECT)) {
         return -ENOMEM;
+    }
     return protect(addr, size, PROT_NONE);
 }
 

@@ -23,10 +23,12 @@ bool th_os_record_write(int fd, const char *bytes, size_t length) {
     int saved = th_os_errno_get();
     while (length > 0) {
         ssize_t n = write(fd, bytes, length);
-        if (n < 0 && th_os_errno_get() == EINTR)
+        if (n < 0 && th_os_errno_get() == EINTR) {
             continue;
-        if (n <= 0)
+        }
+        if (n <= 0) {
             break;
+        }
         bytes += n;
         length -= (size_t)n;
     }
@@ -38,9 +40,10 @@ bool th_os_record_close(int fd, const char *path, const char *to) {
     int saved = th_os_errno_get();
     bool done = close(fd) == 0;
     struct stat there;
-    if (to != NULL && lstat(to, &there) == 0 && !S_ISREG(there.st_mode))
+    if (to && lstat(to, &there) == 0 && !S_ISREG(there.st_mode)) {
         to = NULL; /* a device, a link: not to be replaced */
-    if (to == NULL || rename(path, to) != 0) {
+    }
+    if (!to || rename(path, to) != 0) {
         unlink(path);
         done = false;
     }

@@ -204,8 +204,9 @@ static const int own_doing[] = {SIGPIPE, SIGXFSZ, SIGSYS};
 
 static bool is_among(int signal, const int signals[], size_t count) {
     size_t i = 0;
-    while (i < count && signals[i] != signal)
+    while (i < count && signals[i] != signal) {
         i++;
+    }
     return i < count;
 }
 
@@ -218,9 +219,12 @@ bool th_os_signal_asks(int number) {
 
 void th_system_thread_mask(sigset_t *set, const sigset_t *starters) {
     sigfillset(set);
-    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
         sigdelset(set, faults[i]);
-    for (size_t i = 0; i < sizeof own_doing / sizeof own_doing[0]; i++)
-        if (sigismember(starters, own_doing[i]) == 0)
+    }
+    for (size_t i = 0; i < sizeof own_doing / sizeof own_doing[0]; i++) {
+        if (sigismember(starters, own_doing[i]) == 0) {
             sigdelset(set, own_doing[i]);
+        }
+    }
 }

@@ -61,8 +61,9 @@ static void block_for_start(sigset_t *old) {
 static bool is_same_mask(const sigset_t *a, const sigset_t *b) {
     for (int signal = 1; signal <= SIGRTMAX; signal++) {
         bool fixed = signal == SIGKILL || signal == SIGSTOP || (signal >= 32 && signal < SIGRTMIN);
-        if (!fixed && sigismember(a, signal) != sigismember(b, signal))
+        if (!fixed && sigismember(a, signal) != sigismember(b, signal)) {
             return false;
+        }
     }
     return true;
 }
@@ -76,16 +77,20 @@ static void add_ends_of_writers(sigset_t *set) {
 static TH_NO_TSAN void give_mask_back(void) {
     sigset_t now;
     sigset_t set;
-    if (!ours)
+    if (!ours) {
         return;
+    }
     pthread_sigmask(SIG_SETMASK, NULL, &now);
     th_system_thread_mask(&set, &theirs);
-    if (admitted != 0)
+    if (admitted != 0) {
         sigdelset(&set, admitted);
-    if (reports)
+    }
+    if (reports) {
         add_ends_of_writers(&set);
-    if (is_same_mask(&now, &set))
+    }
+    if (is_same_mask(&now, &set)) {
         pthread_sigmask(SIG_SETMASK, &theirs, NULL);
+    }
 }
 
 /* Here, since the child of a fork compares the mask. Hidden from the sanitizer as keep_mask is. */
@@ -106,8 +111,8 @@ void th_os_thread_reports(void) {
 }
 
 static int create(pthread_t *id, start *s, const th_os_cpuset *cpus) {
-    return cpus == NULL ? pthread_create(id, NULL, thread_main, s)
-                        : th_system_thread_create_on(id, thread_main, s, cpus);
+    return !cpus ? pthread_create(id, NULL, thread_main, s)
+                 : th_system_thread_create_on(id, thread_main, s, cpus);
 }
 
 /* The program's mask for a new thread: its starter's, or the one that the starter has kept. */
@@ -117,17 +122,19 @@ static TH_NO_TSAN const sigset_t *mask_of_program(const sigset_t *starters) {
 
 int th_os_thread_start_on(th_os_thread *thread, const char *name, void (*entry)(void *), void *arg,
                           const th_os_cpuset *cpus) {
-    if (th_os_fails(TH_OS_FAULT_THREAD))
+    if (th_os_fails(TH_OS_FAULT_THREAD)) {
         return -EAGAIN;
+    }
     int saved = th_os_errno_get();
     start *s = malloc(sizeof *s);
-    if (s == NULL) {
+    if (!s) {
         th_os_errno_set(saved);
         return -ENOMEM;
     }
     *s = (start){.entry = entry, .arg = arg};
-    if (name != NULL)
+    if (name) {
         memcpy(s->name, name, strnlen(name, sizeof s->name - 1));
+    }
 
     sigset_t old;
     pthread_t id;
@@ -135,10 +142,11 @@ int th_os_thread_start_on(th_os_thread *thread, const char *name, void (*entry)(
     s->theirs = *mask_of_program(&old);
     int code = create(&id, s, cpus);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (code == 0)
+    if (code == 0) {
         thread->handle = (uintptr_t)id;
-    else
+    } else {
         free(s);
+    }
     th_os_errno_set(saved);
     return -code;
 }
@@ -151,8 +159,9 @@ int64_t th_os_thread_ran(th_os_thread thread) {
     clockid_t clock;
     struct timespec t;
     if (th_os_fails(TH_OS_FAULT_RAN) ||
-        pthread_getcpuclockid((pthread_t)thread.handle, &clock) != 0)
+        pthread_getcpuclockid((pthread_t)thread.handle, &clock) != 0) {
         return -1;
+    }
     int saved = th_os_errno_get();
     int failed = clock_gettime(clock, &t);
     th_os_errno_set(saved);
@@ -194,14 +203,16 @@ int th_os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child
     static uint32_t xdone;
     uint32_t no = 0;
     /* relaxed: the word publishes nothing; the first caller registers */
-    if (!th_cas_relaxed(&xdone, &no, 1u))
+    if (!th_cas_relaxed(&xdone, &no, 1u)) {
         return 0;
+    }
     core_before = before;
     core_in_parent = in_parent;
     core_in_child = in_child;
     int code = -pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-    if (code)
+    if (code) {
         th_store_relaxed(&xdone, 0u); /* relaxed: as above */
+    }
     return code;
 }
 
@@ -235,8 +246,9 @@ TH_NOINLINE TH_NO_TSAN int th_os_self_set(void *value) {
     __asm__ volatile("" ::: "memory");
     if (exit_key_made) {
         int code = pthread_setspecific(exit_key, value);
-        if (code != 0)
+        if (code != 0) {
             return -code;
+        }
     }
     self = value;
     return 0;
@@ -245,8 +257,9 @@ TH_NOINLINE TH_NO_TSAN int th_os_self_set(void *value) {
 /* The C library has cleared the key's value already; th_os_self_get still works. */
 static void thread_ends(void *value) {
     th_load_relaxed (&exit_callback)(value); /* relaxed: set before any thread's pointer */
-    if (self == value)
+    if (self == value) {
         self = NULL;
+    }
 }
 
 static void make_exit_key(void) {

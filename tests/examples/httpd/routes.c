@@ -24,7 +24,7 @@ static void mine(struct connection *c) {
 static void status(struct connection *c) {
     struct text target = request_target(&c->request);
     const char *query = memchr(target.at, '?', target.length);
-    answer_begin(c, query != NULL ? atoi(query + 1) : 0);
+    answer_begin(c, query ? atoi(query + 1) : 0);
     answer_body(c, "body", 4);
 }
 

@@ -29,13 +29,15 @@ long __real_syscall(long number, ...);
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
 
 NO_TSAN int __wrap_clock_gettime(clockid_t clock, struct timespec *t) {
-    if (clock != CLOCK_MONOTONIC)
+    if (clock != CLOCK_MONOTONIC) {
         wall();
-    else
+    } else {
         atomic_fetch_add(&asked, 1);
+    }
     const int result = __real_clock_gettime(clock, t);
-    if (clock != CLOCK_MONOTONIC && atomic_load(&jumping))
+    if (clock != CLOCK_MONOTONIC && atomic_load(&jumping)) {
         t->tv_sec += atomic_load(&walls) % 2 == 0 ? 1000000 : -1000000;
+    }
     return result;
 }
 
@@ -54,16 +56,19 @@ time_t __wrap_time(time_t *t) {
 
 NO_TSAN long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f) {
     if (number == SYS_futex) {
-        if ((b & FUTEX_CLOCK_REALTIME) != 0 || (b & FUTEX_CMD_MASK) == FUTEX_LOCK_PI)
+        if ((b & FUTEX_CLOCK_REALTIME) != 0 || (b & FUTEX_CMD_MASK) == FUTEX_LOCK_PI) {
             wall();
-        if ((b & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET && d != 0)
+        }
+        if ((b & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET && d != 0) {
             atomic_fetch_add(&futexes, 1);
+        }
     }
     if (number == SYS_clock_gettime) {
-        if (a != CLOCK_MONOTONIC)
+        if (a != CLOCK_MONOTONIC) {
             wall();
-        else
+        } else {
             atomic_fetch_add(&asked, 1);
+        }
     }
     return __real_syscall(number, a, b, c, d, e, f);
 }
@@ -74,8 +79,9 @@ TEST(everything_without_the_wall_clock) {
     rig r;
     rig_begin(&r, 0);
     atomic_store(&walls, 0);
-    for (int i = 0; i < 20; i++)
+    for (int i = 0; i < 20; i++) {
         CHECK_EQ(everything_in(&r), 0);
+    }
     thrum_metrics_print(r.sched, stderr, THRUM_JSON);
     thrum_dump(r.sched, stderr, THRUM_TEXT);
     /* The thread's own wait has a deadline, too; it is in the kernel unless that has passed. */

@@ -65,12 +65,14 @@ static int grows(void *arg) {
             CHECK(sent < 100000);
         }
         CHECK_EQ(result, -ENOMEM);
-        for (int how = 0; how < 4; how++)
+        for (int how = 0; how < 4; how++) {
             CHECK_EQ(send_somehow(chan, &sent, how), -ENOMEM);
+        }
         CHECK_EQ(thrum_chan_len(chan), (size_t)(sent - got - 1));
         no_memory(r, false);
-        for (int i = 0; i < 1000; i++, sent++)
+        for (int i = 0; i < 1000; i++, sent++) {
             CHECK_EQ(send_somehow(chan, &sent, i), 0);
+        }
         no_memory(r, true); /* taking out needs no memory */
         for (long next = got + 1; next < sent - round * 100; next++) {
             CHECK_EQ(thrum_chan_recv(chan, &got), 0);
@@ -95,8 +97,9 @@ typedef struct pair {
 static int takes_all(void *arg) {
     pair *p = arg;
     long got;
-    while (thrum_chan_recv(p->chan, &got) == 0)
+    while (thrum_chan_recv(p->chan, &got) == 0) {
         p->sum += got;
+    }
     return 0;
 }
 
@@ -111,11 +114,13 @@ static int hands_over(void *arg) {
         thrum_yield();
         no_memory(r, true);
         for (long n = 1; n <= 200; n++) {
-            while (thrum_chan_len(p.chan) > 2)
+            while (thrum_chan_len(p.chan) > 2) {
                 thrum_yield(); /* this lets an unbounded one get by without more */
+            }
             int result;
-            while ((result = thrum_chan_send(p.chan, &n)) == -ENOMEM && i == 2)
+            while ((result = thrum_chan_send(p.chan, &n)) == -ENOMEM && i == 2) {
                 thrum_yield();
+            }
             CHECK_EQ(result, 0);
         }
         CHECK_EQ(thrum_chan_close(p.chan), 0);
@@ -161,8 +166,9 @@ static int selects_many(void *arg) {
     CHECK_EQ(thrum_select(cases, MANY, THRUM_FOREVER), MANY - 1);
     CHECK_EQ(got, 9);
     CHECK_EQ(thrum_join(handle, NULL), 0);
-    for (int i = 0; i < MANY; i++)
+    for (int i = 0; i < MANY; i++) {
         CHECK_EQ(thrum_chan_destroy(chans[i]), 0); /* no waiter is left at it */
+    }
     return 0;
 }
 
@@ -229,11 +235,13 @@ static void use_pool(rig *r) {
     config.ctx = r;
     config.alloc = rig_alloc;
     config.free = rig_free;
-    if (!is_code(thrum_pool_create(&pool, &config)))
+    if (!is_code(thrum_pool_create(&pool, &config))) {
         return;
+    }
     if (is_code(thrum_pool_borrow_n(pool, items, 3))) {
-        for (int i = 0; i < 3; i++)
+        for (int i = 0; i < 3; i++) {
             thrum_pool_give_back(pool, items[i]);
+        }
     }
     CHECK_EQ(thrum_pool_destroy(pool), 0);
 }
@@ -242,19 +250,22 @@ static void use_dag(void) {
     thrum_dag *dag;
     atomic_int ran = 0;
     int nodes = 0;
-    if (!is_code(thrum_dag_create(&dag)))
+    if (!is_code(thrum_dag_create(&dag))) {
         return;
+    }
     for (int i = 0; i < 40; i++) {
         const int added = thrum_dag_node(dag, node, &ran);
         CHECK(added == nodes || added == -ENOMEM);
         nodes += added >= 0;
-        if (nodes > 1)
+        if (nodes > 1) {
             (void)is_code(thrum_dag_edge(dag, nodes - 2, nodes - 1));
+        }
     }
-    if (is_code(thrum_dag_run(dag)))
+    if (is_code(thrum_dag_run(dag))) {
         CHECK_EQ(atomic_load(&ran), nodes);
-    else
+    } else {
         CHECK_EQ(atomic_load(&ran), 0);
+    }
     CHECK_EQ(thrum_dag_run(dag), 0); /* one allocation has failed: no other does */
     CHECK_EQ(thrum_dag_destroy(dag), 0);
 }
@@ -266,8 +277,9 @@ static int uses_all(void *arg) {
     use_dag();
     CHECK_EQ(thrum_scope_open(&scope, far_off()), 0);
     int bad = 0;
-    for (int i = 0; i < 300; i++)
+    for (int i = 0; i < 300; i++) {
         bad |= !is_code(thrum_scope_go(&scope, node, &ran));
+    }
     CHECK_EQ(thrum_scope_join(&scope), bad ? -ENOMEM : 0);
     const int result = thrum_blocking(node, &ran, NULL);
     CHECK(result == 0 || result == -ENOMEM);
@@ -280,8 +292,9 @@ static void *binds(void *seat) {
     atomic_int ran = 0;
     if (is_code(thrum_sched_bind(r->sched))) {
         const thrum_attr attr = {.size = sizeof(attr), .flags = THRUM_PINNED, .worker = -1};
-        if (is_code(thrum_spawn_with(&handle, &attr, node, &ran)))
+        if (is_code(thrum_spawn_with(&handle, &attr, node, &ran))) {
             CHECK_EQ(thrum_join(handle, NULL), 0);
+        }
         CHECK_EQ(thrum_sched_unbind(), 0);
     }
     CHECK_EQ(thrum_sched_bind(r->sched), 0);
@@ -301,8 +314,9 @@ TEST(each_allocation_of_all_of_them) {
         crew_join(&c);
         const thrum_attr attr = rig_attr(&r);
         thrum_handle *handle;
-        if (is_code(thrum_spawn_with(&handle, &attr, uses_all, &r)))
+        if (is_code(thrum_spawn_with(&handle, &attr, uses_all, &r))) {
             CHECK_EQ(thrum_join(handle, NULL), 0);
+        }
         refused = atomic_load(&r.refused) > 0;
         atomic_store(&r.fail_at, 0);
         rig_stop(&r);

@@ -68,8 +68,9 @@ static void nth(const char *name, th_os_fault kind, int code) {
             th_os_fail(kind, 0, 0);
             CHECK_EQ(everything_in(&r), 0);
             rig_stop(&r);
-            if (!had)
+            if (!had) {
                 break;
+            }
         } else {
             refused++;
         }
@@ -121,8 +122,9 @@ int __wrap_th_os_futex_wait(uint32_t *xword, uint32_t value, int64_t deadline) {
     const long every = atomic_load(&futex_every);
     if (call == atomic_load(&futex_fail_at) || (every != 0 && call % every == 0)) {
         atomic_fetch_add(&futex_faults, 1);
-        if (th_os_now() >= deadline)
+        if (th_os_now() >= deadline) {
             return -ETIMEDOUT; /* the kernel says so even when a signal came as well */
+        }
         return atomic_load(&futex_code);
     }
     return __real_th_os_futex_wait(xword, value, deadline);

@@ -125,8 +125,9 @@ static int do_list(void) {
     CHECK_EQ(thrum_dir_open(&dir, ".", THRUM_FOREVER), 0);
     int code = thrum_dir_next(dir, &e, THRUM_FOREVER);
     const int first = code < 0 ? code : 0;
-    for (; code; code = thrum_dir_next(dir, &e, THRUM_FOREVER))
+    for (; code; code = thrum_dir_next(dir, &e, THRUM_FOREVER)) {
         n += code == 1;
+    }
     CHECK_EQ(n, 3); /* none is lost */
     thrum_dir_close(dir);
     return first;
@@ -231,8 +232,9 @@ static int memory_body(void *arg) {
     (void)arg;
     begin();
     for (unsigned i = 0; i < COUNT_OF(cases); i++) {
-        if (cases[i].call == do_list || cases[i].call == do_lock)
+        if (cases[i].call == do_list || cases[i].call == do_lock) {
             continue; /* they make several calls, of which others would be refused */
+        }
         th_os_fail_alloc(0, 1);
         CHECK_EQ(cases[i].call(), -ENOMEM);
         CHECK_EQ(th_os_fails_left(TH_OS_FAULT_ALLOC), 0);

@@ -41,7 +41,7 @@ static unsigned mode_beside(void) {
     const struct dirent *e;
     unsigned mode = 01000;
     CHECK(folder != NULL);
-    while ((e = readdir(folder)) != NULL) {
+    while ((e = readdir(folder))) {
         if (strncmp(e->d_name, ".thrum-", 7) == 0) {
             mode = mode_of(e->d_name);
             CHECK_EQ(unlink(e->d_name), 0);

@@ -56,8 +56,9 @@ TEST(an_interface_is_named_without_a_descriptor) {
     thrum_io io;
     CHECK_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
     const struct rlimit none = {0, before.rlim_max};
-    if (thrum_address_parse(&address, "[::1%lo]:80"))
+    if (thrum_address_parse(&address, "[::1%lo]:80")) {
         CHECK_SKIP("no IPv6 here, or no interface of this name");
+    }
     CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
     const int parsed = thrum_address_parse(&address, "[::1%lo]:80");
     const int listened = thrum_listen(&io, "tcp:[::1%lo]:0", NULL);
@@ -172,8 +173,9 @@ static int wait_without_wakeup(void) {
     int code = thrum_dial(&io, where, THRUM_FOREVER);
     CHECK(code == 0 || code == -EMFILE); /* it may be connected at once */
     th_os_fail(TH_OS_FAULT_EVENTFD, 0, 0);
-    if (code == 0)
+    if (code == 0) {
         CHECK_EQ(thrum_io_close(io), 0);
+    }
     CHECK_EQ(open_count(), before);
     CHECK_EQ(thrum_io_close(listener), 0);
     return 0;

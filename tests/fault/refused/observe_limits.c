@@ -38,7 +38,7 @@ TEST(a_peer_waits_until_there_are_descriptors_again) {
     CHECK(strstr(asked(first, "hello\n"), "full") != NULL);
     limit.rlim_cur = before;
     CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
-    CHECK(answer(second) && strstr(got, "full") != NULL);
+    CHECK(answer(second) && strstr(got, "full"));
     close(first);
     close(second);
     rig_stop(&r);
@@ -50,16 +50,16 @@ static int open_status(void) {
     DIR *tasks = opendir("/proc/self/task");
     CHECK(tasks != NULL);
     int status = -1;
-    for (const struct dirent *e; status < 0 && (e = readdir(tasks)) != NULL;) {
+    for (const struct dirent *e; status < 0 && (e = readdir(tasks));) {
         char path[300];
         char name[32] = "";
         snprintf(path, sizeof(path), "/proc/self/task/%s/comm", e->d_name);
         FILE *f = fopen(path, "r");
-        if (f != NULL && fgets(name, sizeof(name), f) && !strcmp(name, "thrum/observe\n")) {
+        if (f && fgets(name, sizeof(name), f) && !strcmp(name, "thrum/observe\n")) {
             snprintf(path, sizeof(path), "/proc/self/task/%s/status", e->d_name);
             status = open(path, O_RDONLY | O_CLOEXEC);
         }
-        if (f != NULL) {
+        if (f) {
             fclose(f);
         }
     }
@@ -162,8 +162,9 @@ TEST(a_fork_while_it_is_looked_at_takes_nothing_along) {
     CHECK(child >= 0);
     if (child == 0) {
         rig own;
-        if (UNDER_TSAN || UNDER_ASAN) /* no threads there; or an allocator that stays locked */
+        if (UNDER_TSAN || UNDER_ASAN) { /* no threads there; or an allocator that stays locked */
             _exit(0);
+        }
         snprintf(at.sun_path, sizeof(at.sun_path), "%s/thrum/%d", folder, (int)getpid());
         observed_begin(&own, "child");
         const int mine = connected();

@@ -70,23 +70,27 @@ static void read_under(fault f, bool fiber, size_t size) {
         rig r;
         pair_reading(&s.p, size);
         refusals = 0;
-        if (fiber)
+        if (fiber) {
             rig_begin(&r, 0);
+        }
         th_os_fail(f.kind, nth, 1);
         crew_start(&c, 1, feed_slowly, &s);
-        if (fiber)
+        if (fiber) {
             CHECK_EQ(rig_run(&r, read_all, &s), 0);
-        else
+        } else {
             CHECK_EQ(read_all(&s), 0);
+        }
         crew_join(&c);
         const bool all = th_os_fails_left(f.kind) != 0;
         th_os_fail(f.kind, 0, 0);
         CHECK(refusals <= 1); /* something else may have been refused, to no harm */
         CHECK_EQ(thrum_stream_close(&s.p.stream), 0);
-        if (fiber)
+        if (fiber) {
             rig_stop(&r);
-        if (all)
+        }
+        if (all) {
             break;
+        }
     }
 }
 
@@ -133,18 +137,21 @@ TEST(writing_without_memory) {
             rig r;
             pair_writing(&s.p, 8);
             refusals = 0;
-            if (i != 0)
+            if (i != 0) {
                 rig_begin(&r, 0);
+            }
             th_os_fail_alloc(nth, 1);
             CHECK_EQ(i != 0 ? rig_run(&r, write_all, &s) : write_all(&s), 0);
             const bool all = th_os_fails_left(TH_OS_FAULT_ALLOC) != 0;
             th_os_fail_alloc(0, 0);
             demand(&s.p, "abc123456longer than the buffer isalso longer than that");
             pair_close(&s.p);
-            if (i != 0)
+            if (i != 0) {
                 rig_stop(&r);
-            if (all)
+            }
+            if (all) {
                 break;
+            }
         }
     }
 }
@@ -157,8 +164,9 @@ TEST(writing_with_errors) {
         int wrote = 0;
         pair_writing(&p, 8);
         th_os_fail(TH_OS_FAULT_WRITE, nth, 1);
-        while ((n = thrum_stream_printf(&p.stream, "%s", "12345678")) == 8)
+        while ((n = thrum_stream_printf(&p.stream, "%s", "12345678")) == 8) {
             wrote++;
+        }
         CHECK_EQ(n, -ENOBUFS);
         CHECK_EQ(wrote, nth + 1);
         CHECK_EQ(thrum_stream_error(&p.stream), -ENOBUFS);

@@ -148,8 +148,9 @@ TEST(alternate_stack_is_refused) {
      * It is an error, and nothing is mapped; when the system does not say what there is, none is
      * set.
      */
-    if (UNDER_ASAN)
+    if (UNDER_ASAN) {
         CHECK_SKIP("the sanitizer has given the thread one already");
+    }
     void *altstack = &altstack;
     stack_t now;
     of_altstack = (refusal){1, 1, ENOMEM};

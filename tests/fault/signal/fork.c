@@ -85,8 +85,9 @@ static bool knows_nothing(uintptr_t address) {
 
 static void *installs_on_and_on(void *arg) {
     (void)arg;
-    while (!atomic_load(&over))
+    while (!atomic_load(&over)) {
         CHECK_EQ(th_os_fault_catch(knows_nothing), 0);
+    }
     return NULL;
 }
 
@@ -193,10 +194,12 @@ static int waits_for_all_the_time(void *arg) {
 
 TEST(child_dumps_its_own_beside_a_dump_in_the_parent) {
     /* A fiber waits, so calls are told too. */
-    if (UNDER_TSAN)
+    if (UNDER_TSAN) {
         CHECK_SKIP("the sanitizer takes no threads after a fork of threads");
-    if (UNDER_ASAN)
+    }
+    if (UNDER_ASAN) {
         CHECK_SKIP("the sanitizer's allocator may be locked in the child, by a thread not there");
+    }
     rig r;
     crew c;
     thrum_sem sem;
@@ -230,8 +233,9 @@ TEST(child_dumps_its_own_beside_a_dump_in_the_parent) {
 /* ---- a scheduler of the child's own ---- */
 
 static void *runs_everything(void *arg) {
-    while (!atomic_load(&over))
+    while (!atomic_load(&over)) {
         CHECK_EQ(everything_in(arg), 0);
+    }
     return NULL;
 }
 
@@ -265,10 +269,12 @@ TEST(child_starts_its_own_beside_workers_of_the_parent) {
      * The process forks while everything runs; the child's work ends, the parent's schedulers
      * refuse it.
      */
-    if (UNDER_TSAN)
+    if (UNDER_TSAN) {
         CHECK_SKIP("the sanitizer takes no threads after a fork of threads");
-    if (UNDER_ASAN)
+    }
+    if (UNDER_ASAN) {
         CHECK_SKIP("the sanitizer's allocator may be locked in the child, by a thread not there");
+    }
     rig r;
     pthread_t thread;
     rig_begin(&r, 3);
@@ -278,8 +284,9 @@ TEST(child_starts_its_own_beside_workers_of_the_parent) {
         int status = 0;
         const pid_t child = fork();
         CHECK(child >= 0);
-        if (child == 0)
+        if (child == 0) {
             child_runs(&r);
+        }
         CHECK_EQ(waitpid(child, &status, 0), child);
         CHECK_EQ(status, 0);
     }

@@ -59,20 +59,20 @@ static void perform(void *arg) {
     const attempt *a = arg;
     rig r;
     thrum_task task = THRUM_TASK_INIT(overflow_task, NULL);
-    if (a->guard != NULL) {
+    if (a->guard) {
         setenv("THRUM_GUARD", a->guard, 1);
     }
     if (a->catch_off) {
         setenv("THRUM_CATCH_OVERFLOW", "0", 1);
     }
-    if (a->before != NULL) {
+    if (a->before) {
         a->before();
     }
     rig_init(&r);
     r.config.workers = 2;
     rig_start(&r);
     thrum_attr attr = rig_attr(&r);
-    attr.name = a->name != NULL ? a->name : "deep diver";
+    attr.name = a->name ? a->name : "deep diver";
     attr.stack_size = a->stack_size;
     if (a->as_task) {
         CHECK_EQ(thrum_task_post(r.sched, &task), 0);
@@ -166,8 +166,9 @@ TEST(a_large_frame_meets_the_guard) {
     CHECK_SKIP("a guard of %zu bytes", th_os_guard_size());
 #endif
     attempt a = {.fn = touch_far_below, .stack_size = 128u << 10};
-    for (frame_size = 132u << 10; frame_size <= 192u << 10; frame_size += 12u << 10)
+    for (frame_size = 132u << 10; frame_size <= 192u << 10; frame_size += 12u << 10) {
         check_dies(perform, &a, "stack overflow in fiber deep diver");
+    }
 }
 
 static int have_a_large_frame(void *arg) {

@@ -33,15 +33,17 @@ static int status_of(void (*fn)(void *), void *arg) {
 }
 
 static void check_killed_by(int status, int signal) {
-    if (!WIFSIGNALED(status) || WTERMSIG(status) != signal)
+    if (!WIFSIGNALED(status) || WTERMSIG(status) != signal) {
         check_failed(__FILE__, __LINE__, "not killed by %d: wait status 0x%x", signal,
                      (unsigned)status);
+    }
 }
 
 static void check_exited_with(int status, int code) {
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != code)
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != code) {
         check_failed(__FILE__, __LINE__, "not exited with %d: wait status 0x%x", code,
                      (unsigned)status);
+    }
 }
 
 static volatile char *bad_page; /* a protected page */
@@ -60,13 +62,15 @@ static bool knows_nothing(uintptr_t address) {
 /* Installs the action that a program had before ours. */
 static void had_before(int signal, int flags, void *handler, int masked) {
     struct sigaction action = {.sa_flags = flags};
-    if (flags & SA_SIGINFO)
+    if (flags & SA_SIGINFO) {
         action.sa_sigaction = (void (*)(int, siginfo_t *, void *))(uintptr_t)handler;
-    else
+    } else {
         action.sa_handler = (void (*)(int))(uintptr_t)handler;
+    }
     sigemptyset(&action.sa_mask);
-    if (masked != 0)
+    if (masked != 0) {
         sigaddset(&action.sa_mask, masked);
+    }
     CHECK_EQ(sigaction(signal, &action, NULL), 0);
 }
 
@@ -87,8 +91,9 @@ static void books_free(void *ctx, void *ptr) {
 
 static bool knows_the_stack(uintptr_t address) {
     static const char line[] = "overflow of the fiber in this test\n";
-    if (!th_stack_find_guard(&stack, address))
+    if (!th_stack_find_guard(&stack, address)) {
         return false;
+    }
     th_os_stderr(line, sizeof line - 1);
     return true;
 }
@@ -137,8 +142,9 @@ TEST(overflow_into_an_mprotect_guard_is_told) {
 
 static void mend(int signal, siginfo_t *info, void *ucontext) {
     (void)ucontext;
-    if (signal != SIGSEGV || info->si_addr != (void *)(uintptr_t)bad_page || info->si_code <= 0)
+    if (signal != SIGSEGV || info->si_addr != (void *)(uintptr_t)bad_page || info->si_code <= 0) {
         _exit(4);
+    }
     th_os_unguard_mprotect((void *)(uintptr_t)bad_page, th_os_page_size());
 }
 
@@ -238,8 +244,9 @@ static void sent_to_handler(void *arg) {
     had_before(SIGSEGV, SA_SIGINFO, (void *)(uintptr_t)see_sender, 0);
     CHECK_EQ(th_os_fault_catch(never_asked), 0);
     kill(getpid(), SIGSEGV);
-    for (;;)
+    for (;;) {
         pause();
+    }
 }
 
 TEST(sent_signal_reaches_the_handler) {
@@ -280,8 +287,9 @@ static void jumps_out(void *arg) {
     CHECK_EQ(th_os_fault_catch(knows_nothing), 0);
     for (volatile int i = 0; i < 3; i++) {
         int signal = sigsetjmp(escape, 1);
-        if (signal == 0)
+        if (signal == 0) {
             *bad_page = 1;
+        }
         CHECK_EQ(signal, SIGSEGV);
     }
     th_os_fault_thread_leave(altstack);

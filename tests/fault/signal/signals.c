@@ -95,13 +95,16 @@ TEST(everything_under_signals) {
     rig_start(&r);
     const int workers = (int)thrum_sched_parallelism(r.sched);
     SPIN_UNTIL(atomic_load(&there) == workers);
-    for (int i = 0; i < workers; i++)
+    for (int i = 0; i < workers; i++) {
         shoot_at(&targets[i]);
+    }
     int rounds = 0;
-    for (; rounds < ROUNDS || !all_handled(workers, HANDLED); rounds++)
+    for (; rounds < ROUNDS || !all_handled(workers, HANDLED); rounds++) {
         CHECK_EQ(everything_in(&r), 0);
-    for (int i = 0; i < workers; i++) /* before the workers end */
+    }
+    for (int i = 0; i < workers; i++) { /* before the workers end */
         CHECK_EQ(timer_delete(targets[i].timer), 0);
+    }
     rig_stop(&r);
     sum_up(workers, rounds);
 }

@@ -18,16 +18,18 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects world.wires
 static wire *take_wire(world *w, int i) {
     pthread_mutex_lock(&lock);
     wire *used = w->wires[i];
-    if (used != NULL)
+    if (used) {
         atomic_fetch_add(&used->users, 1);
+    }
     pthread_mutex_unlock(&lock);
     return used;
 }
 
 static void leave_wire(world *w, wire *used) {
     const char *odd = wire_leave(used);
-    if (odd != NULL)
+    if (odd) {
         free_wrong(w, __LINE__, odd, 0);
+    }
 }
 
 /* ---- one call ---- */
@@ -55,12 +57,13 @@ static before look(runner *r, wire *used, int e, thrum_time until) {
 
 /* Checks a code that may come from any call that waits. */
 static void check_wait(const before *b, int code) {
-    if (code == -EBADF)
+    if (code == -EBADF) {
         EXPECT(b->r, atomic_load(&b->used->ends[b->e].closing), b->e);
-    else if (b->on_task)
+    } else if (b->on_task) {
         EXPECT(b->r, code == -ECANCELED || (code == -ETIMEDOUT && thrum_now() >= b->until), code);
-    else
+    } else {
         (void)free_ok(b->r, code, b->until, -ETIMEDOUT);
+    }
     EXPECT(b->r, !b->stale || code == -EBADF, code);
 }
 
@@ -68,19 +71,21 @@ static void check_transfer(const before *b, int64_t n, size_t size, bool writes)
     runner *r = b->r;
     EXPECT(r, !b->stale || n == -EBADF, n);
     EXPECT(r, !b->late || n < 0, n); /* nothing is tried */
-    if (n == -ECONNRESET)
+    if (n == -ECONNRESET) {
         EXPECT(r, wire_is_left(b->used, b->e), n);
-    else if (n == -EPIPE || n == 0)
+    } else if (n == -EPIPE || n == 0) {
         EXPECT(r, writes == (n != 0) && wire_has_ended(b->used, b->e, writes), n);
-    else if (n < 0)
+    } else if (n < 0) {
         check_wait(b, (int)n);
-    else
+    } else {
         EXPECT(r, n <= (int64_t)size, n);
-    if (writes && n > 0 && n < (int64_t)size)
+    }
+    if (writes && n > 0 && n < (int64_t)size) {
         EXPECT(r,
                thrum_now() >= b->until || thrum_cancelled() ||
                    atomic_load(&b->used->ends[b->e].closing) || wire_has_ended(b->used, b->e, true),
                n);
+    }
 }
 
 static size_t size_of(const step *s) {
@@ -101,8 +106,8 @@ static void write_some(const before *b, const step *s) {
     uint8_t *bytes = malloc(size);
     thrum_iovec parts[3];
     thrum_io io = b->used->ends[b->e].io;
-    writer *own = bytes != NULL ? wire_write_begin(l, b->r->id, bytes, size) : NULL;
-    if (own != NULL) {
+    writer *own = bytes ? wire_write_begin(l, b->r->id, bytes, size) : NULL;
+    if (own) {
         int64_t n = s->b & 64
                         ? thrum_writev_until(io, parts, in_parts(parts, bytes, size), b->until)
                     : b->until == THRUM_FOREVER ? thrum_write(io, bytes, size)
@@ -140,7 +145,7 @@ static void read_some(const before *b, const step *s) {
     uint8_t *bytes = malloc(size);
     thrum_iovec parts[3];
     thrum_io io = b->used->ends[b->e].io;
-    if (bytes != NULL && wire_read_begin(l)) {
+    if (bytes && wire_read_begin(l)) {
         const before made = be_sure(b, l);
         const thrum_time t = made.until;
         int64_t n = s->b & 64 ? thrum_readv_until(io, parts, in_parts(parts, bytes, size), t)
@@ -149,8 +154,9 @@ static void read_some(const before *b, const step *s) {
         check_sure(&made, n);
         check_transfer(&made, n, size, false);
         const char *odd = wire_read_end(l, bytes, n);
-        if (odd != NULL)
+        if (odd) {
             free_wrong(b->r->w, __LINE__, odd, (int)n);
+        }
     }
     free(bytes);
 }
@@ -166,12 +172,14 @@ static void wait_some(const before *b, const step *s) {
     }
     int got = thrum_io_wait(b->used->ends[b->e].io, bits, made.until);
     check_sure(&made, got);
-    if (got > 0)
+    if (got > 0) {
         EXPECT(b->r, !b->stale && !(got & ~(int)bits), got);
-    else
+    } else {
         check_wait(&made, got != 0 ? got : 1);
-    if (reads)
+    }
+    if (reads) {
         (void)wire_read_end(l, NULL, 0);
+    }
 }
 
 /* ---- tasks that wait for a wire ---- */
@@ -183,8 +191,9 @@ static void on_body(thrum_task *self, void *arg) {
     before b = look(r, used, r->on_end, thrum_after(20000));
     (void)self;
     b.on_task = true;
-    if (r->on_bits == THRUM_IO_READ)
+    if (r->on_bits == THRUM_IO_READ) {
         read_some(&b, &s);
+    }
     leave_wire(r->w, used);
     atomic_store(&r->on_posted, false); /* from now on the runner may go */
 }
@@ -192,8 +201,9 @@ static void on_body(thrum_task *self, void *arg) {
 /* True: the task has the wire now. */
 static bool list_task(const before *b, const step *s, bool one_way) {
     runner *r = b->r;
-    if (r->thread || atomic_load(&r->on_posted))
+    if (r->thread || atomic_load(&r->on_posted)) {
         return false;
+    }
     r->on_wire = b->used;
     r->on_end = b->e;
     r->on_bits = one_way ? (b->e == 0 ? THRUM_IO_WRITE : THRUM_IO_READ) : 1u + (s->b >> 3) % 2;
@@ -203,8 +213,9 @@ static bool list_task(const before *b, const step *s, bool one_way) {
     int result = b->until == THRUM_FOREVER
                      ? thrum_io_on(io, r->on_bits, &r->on_task)
                      : thrum_io_on_until(io, r->on_bits, &r->on_task, b->until);
-    if (result == 0)
+    if (result == 0) {
         return true;
+    }
     EXPECT(r,
            result == -EBUSY || (result == -EBADF && atomic_load(&b->used->ends[b->e].closing)) ||
                (result == -ESHUTDOWN && atomic_load(&r->w->stopping)),
@@ -228,8 +239,9 @@ static void shut_down(const before *b, const step *s) {
     unsigned bits = 1 + (s->b >> 3) % 3;
     wire_end *own = &b->used->ends[b->e];
     for (int i = 0; i < 2; i++) {
-        if (bits & 1u << i)
+        if (bits & 1u << i) {
             atomic_store(&own->shut[i], !b->used->is_pipe);
+        }
     }
     int result = thrum_io_shutdown(own->io, bits);
     EXPECT(b->r,
@@ -262,8 +274,9 @@ static void renew(runner *r, int i) {
 static bool is_worn(const wire *used) {
     for (int e = 0; e < used->ends_count; e++) {
         if (atomic_load(&used->ends[e].closing) || atomic_load(&used->ends[e].shut[0]) ||
-            atomic_load(&used->ends[e].shut[1]))
+            atomic_load(&used->ends[e].shut[1])) {
             return true;
+        }
     }
     return false;
 }
@@ -273,8 +286,9 @@ static bool is_worn(const wire *used) {
 void free_step_io(runner *r, const step *s) {
     int i = s->a % WIRES;
     wire *used = take_wire(r->w, i);
-    if (used == NULL)
+    if (!used) {
         return;
+    }
     before b = look(r, used, s->a / WIRES % used->ends_count, free_deadline(r, s, false));
     bool kept = false;
     if (used->is_pipe && (s->op == OP_io_write || s->op == OP_io_read)) {
@@ -295,32 +309,38 @@ void free_step_io(runner *r, const step *s) {
         kept = list_task(&b, s, used->is_pipe);
         break;
     case OP_io_shutdown:
-        if (s->b % 8 == 0)
+        if (s->b % 8 == 0) {
             shut_down(&b, s);
+        }
         break;
     case OP_io_close:
-        if (s->b % 8 == 0)
+        if (s->b % 8 == 0) {
             close_one(&b, s);
+        }
         break;
     default:
-        if (s->b % 8 == 0 || is_worn(used))
+        if (s->b % 8 == 0 || is_worn(used)) {
             renew(r, i);
+        }
     }
-    if (!kept)
+    if (!kept) {
         leave_wire(r->w, used);
+    }
 }
 
 void free_wires_make(world *w) {
-    for (int i = 0; i < WIRES; i++)
+    for (int i = 0; i < WIRES; i++) {
         w->wires[i] = wire_make(i);
+    }
 }
 
 static int drains(void *arg) {
     world *w = arg;
     for (int i = 0; i < WIRES; i++) {
         const char *odd = wire_drain(w->wires[i]);
-        if (odd != NULL)
+        if (odd) {
             free_wrong(w, __LINE__, odd, i);
+        }
     }
     return 0;
 }
@@ -329,14 +349,17 @@ void free_wires_end(world *w) {
     thrum_attr attr = THRUM_ATTR_INIT;
     thrum_handle *handle;
     attr.sched = w->sched;
-    if (w->wires[0] == NULL)
+    if (!w->wires[0]) {
         return;
-    if (thrum_spawn_with(&handle, &attr, drains, w) != 0 || thrum_join(handle, NULL) != 0)
+    }
+    if (thrum_spawn_with(&handle, &attr, drains, w) != 0 || thrum_join(handle, NULL) != 0) {
         free_wrong(w, __LINE__, "a fiber", 0);
+    }
     for (int i = 0; i < WIRES; i++) {
         int result = wire_close_all(w->wires[i]);
-        if (result != 0)
+        if (result != 0) {
             free_wrong(w, __LINE__, "a close", result);
+        }
         leave_wire(w, w->wires[i]);
     }
 }

@@ -13,22 +13,26 @@ thrum_time free_deadline(const runner *r, const step *s, bool locks) {
     bool bounded =
         r->thread || r->shields > 0 ||
         (locks && (r->mutexes || r->writes || r->reads[0] || r->reads[1] || r->children_count > 0));
-    if (kind == 3)
+    if (kind == 3) {
         return 0;
-    if (kind == 4)
+    }
+    if (kind == 4) {
         return thrum_now() - 1000;
-    if (kind < 3 && !bounded)
+    }
+    if (kind < 3 && !bounded) {
         return THRUM_FOREVER;
+    }
     return thrum_after(ahead[kind % 3]);
 }
 
 bool free_ok(runner *r, int result, thrum_time deadline, int also) {
-    if (result == -ETIMEDOUT)
+    if (result == -ETIMEDOUT) {
         EXPECT(r, thrum_now() >= deadline, 0); /* never early */
-    else if (result == -ECANCELED)
+    } else if (result == -ECANCELED) {
         EXPECT(r, thrum_cancelled() && r->shields == 0, r->id);
-    else
+    } else {
         EXPECT(r, result == 0 || result == also, result);
+    }
     return result == 0;
 }
 
@@ -37,8 +41,9 @@ bool free_refused(const runner *r, int result) {
 }
 
 static void pause_a_bit(const step *s) {
-    if (s->a % 4 == 3)
+    if (s->a % 4 == 3) {
         thrum_yield();
+    }
 }
 
 /* ---- mutex, cond ---- */
@@ -78,8 +83,9 @@ static void lock(runner *r, const step *s, int i) {
 }
 
 static void cond_wait(runner *r, const step *s, int i) {
-    if (r->mutexes != 1 << i || r->writes || r->reads[0] || r->reads[1] || r->children_count > 0)
+    if (r->mutexes != 1 << i || r->writes || r->reads[0] || r->reads[1] || r->children_count > 0) {
         return;
+    }
     thrum_time t = free_deadline(r, s, false);
     leaves(r, i);
     int result = t == THRUM_FOREVER ? thrum_cond_wait(&r->w->conds[i], &r->w->mutexes[i])
@@ -109,20 +115,23 @@ static void rw_lock(runner *r, const step *s, int i) {
     bool reads = s->op == OP_rw_read || s->op == OP_rw_try_read;
     bool tries = s->op == OP_rw_try_read || s->op == OP_rw_try_write;
     thrum_time t = tries ? 0 : free_deadline(r, s, true);
-    if ((r->writes & 1 << i) || r->reads[i] > 0)
+    if ((r->writes & 1 << i) || r->reads[i] > 0) {
         return;
+    }
     int result = 0;
-    if (tries)
+    if (tries) {
         result = reads ? thrum_rwlock_try_rdlock(lk) : thrum_rwlock_try_wrlock(lk);
-    else if (t == THRUM_FOREVER && reads)
+    } else if (t == THRUM_FOREVER && reads) {
         thrum_rwlock_rdlock(lk);
-    else if (t == THRUM_FOREVER)
+    } else if (t == THRUM_FOREVER) {
         thrum_rwlock_wrlock(lk);
-    else
+    } else {
         result = reads ? thrum_rwlock_rdlock_until(lk, t) : thrum_rwlock_wrlock_until(lk, t);
+    }
     EXPECT(r, result != -ECANCELED, result);
-    if (!free_ok(r, result, t, tries ? -EBUSY : 0))
+    if (!free_ok(r, result, t, tries ? -EBUSY : 0)) {
         return;
+    }
     if (reads) {
         r->reads[i]++;
         r->read_data[i] = r->w->lock_data[i];
@@ -145,8 +154,9 @@ static int once_body(void *arg) {
     c->ran = true;
     EXPECT(c->r, *done == 0, *done);
     pause_a_bit(c->s);
-    if (c->s->b % 2 != 0)
+    if (c->s->b % 2 != 0) {
         return -EIO;
+    }
     ++*done;
     return 1;
 }
@@ -160,8 +170,9 @@ static void once(runner *r, const step *s) {
     EXPECT(r, result != -ECANCELED, result);
     EXPECT(r, result != -EIO || c.ran, result);
     EXPECT(r, result != -ETIMEDOUT || !c.ran, result);
-    if (free_ok(r, result, t, -EIO))
+    if (free_ok(r, result, t, -EIO)) {
         EXPECT(r, r->w->once_done[i] == 1, r->w->once_done[i]);
+    }
 }
 
 static void barrier(runner *r, const step *s) {
@@ -283,8 +294,9 @@ static void event(runner *r, const step *s) {
         break;
     default:
         if (free_ok(r, t == THRUM_FOREVER ? thrum_event_wait(e) : thrum_event_wait_until(e, t), t,
-                    0))
+                    0)) {
             atomic_fetch_add(&r->w->passes[i], 1);
+        }
     }
 }
 
@@ -298,8 +310,9 @@ typedef struct called {
 static int on_call(void *arg) {
     called *c = arg;
     world *w = c->w;
-    if (thrum_ticket_wait(&c->ticket) == 0)
+    if (thrum_ticket_wait(&c->ticket) == 0) {
         w->turn = -1;
+    }
     atomic_fetch_add(&w->called, 1);
     thrum_ticket_done(&c->ticket);
     free(c);
@@ -308,8 +321,9 @@ static int on_call(void *arg) {
 
 static void tickets(runner *r, const step *s) {
     called *c = malloc(sizeof(*c));
-    if (c == NULL)
+    if (!c) {
         return;
+    }
     c->w = r->w;
     thrum_tickets_take(&r->w->tickets, &c->ticket);
     if (s->op == OP_ticket_on_call) {
@@ -349,14 +363,16 @@ static void pool(runner *r, const step *s) {
     }
     thrum_time t = free_deadline(r, s, false);
     bool tries = s->op == OP_pool_try;
-    if (r->items_count + (int)n > POOL_SIZE)
+    if (r->items_count + (int)n > POOL_SIZE) {
         return;
+    }
     n = tries ? 1 : n;
     int result = tries                ? thrum_pool_try_borrow(p, items)
                  : t == THRUM_FOREVER ? thrum_pool_borrow_n(p, items, n)
                                       : thrum_pool_borrow_n_until(p, items, n, t);
-    if (!free_ok(r, result, t, tries ? -EAGAIN : 0))
+    if (!free_ok(r, result, t, tries ? -EAGAIN : 0)) {
         return;
+    }
     for (size_t i = 0; i < n; i++) {
         int *user = items[i];
         EXPECT(r, *user == 0, *user);
@@ -366,16 +382,17 @@ static void pool(runner *r, const step *s) {
 }
 
 void free_step_counts(runner *r, const step *s) {
-    if (s->op <= OP_sem_post)
+    if (s->op <= OP_sem_post) {
         free_step_sem(r, s);
-    else if (s->op <= OP_group_wait)
+    } else if (s->op <= OP_group_wait) {
         group(r, s);
-    else if (s->op <= OP_event_any)
+    } else if (s->op <= OP_event_any) {
         event(r, s);
-    else if (s->op <= OP_ticket_on_call)
+    } else if (s->op <= OP_ticket_on_call) {
         tickets(r, s);
-    else
+    } else {
         pool(r, s);
+    }
 }
 
 /* ---- channels ---- */
@@ -432,14 +449,17 @@ static void select_some(runner *r, const step *s) {
     }
     EXPECT(r, which < (int)n, which);
     EXPECT(r, cases[which].status == 0 || cases[which].status == -EPIPE, cases[which].status);
-    for (int i = 0; i < CHANS; i++)
+    for (int i = 0; i < CHANS; i++) {
         EXPECT(r, in[i].seq == 0 || (cases[which].to == &in[i] && cases[which].status == 0), i);
-    if (cases[which].status != 0)
+    }
+    if (cases[which].status != 0) {
         return;
-    if (cases[which].to == NULL)
+    }
+    if (!cases[which].to) {
         sent(r, numbers[which], &out);
-    else
+    } else {
         received(r, numbers[which], cases[which].to);
+    }
 }
 
 void free_step_chans(runner *r, const step *s) {
@@ -457,8 +477,9 @@ void free_step_chans(runner *r, const step *s) {
                     tries     ? thrum_chan_try_send(chan, &e)
                     : forever ? thrum_chan_send(chan, &e)
                               : thrum_chan_send_until(chan, &e, t),
-                    t, tries))
+                    t, tries)) {
             sent(r, i, &e);
+        }
         break;
     case OP_chan_recv:
     case OP_chan_try_recv:
@@ -466,12 +487,14 @@ void free_step_chans(runner *r, const step *s) {
                     tries     ? thrum_chan_try_recv(chan, &e)
                     : forever ? thrum_chan_recv(chan, &e)
                               : thrum_chan_recv_until(chan, &e, t),
-                    t, tries))
+                    t, tries)) {
             received(r, i, &e);
+        }
         break;
     case OP_chan_close:
-        if (s->b % 16 == 0)
+        if (s->b % 16 == 0) {
             (void)thrum_chan_close(chan);
+        }
         break;
     case OP_select:
         select_some(r, s);

@@ -14,9 +14,10 @@ typedef struct waiting {
 } waiting;
 
 static int wait_until(waiting *w, thrum_time until) {
-    if (w->n == 1)
+    if (w->n == 1) {
         return until == THRUM_FOREVER ? thrum_sem_wait(w->sem)
                                       : thrum_sem_wait_until(w->sem, until);
+    }
     return until == THRUM_FOREVER ? thrum_sem_wait_n(w->sem, w->n)
                                   : thrum_sem_wait_n_until(w->sem, w->n, until);
 }
@@ -27,8 +28,9 @@ static int wait_node(void *arg, void *run_arg) {
     int which = (int)(intptr_t)arg;
     waiting *w = run_arg;
     atomic_fetch_add(&w->called[which], 1);
-    if (which == 0)
+    if (which == 0) {
         thrum_yield();
+    }
     return which == 1 ? wait_until(w, w->until) : 0;
 }
 
@@ -36,17 +38,20 @@ static int wait_node(void *arg, void *run_arg) {
 thrum_dag *free_wait_graph(void) {
     thrum_dag *dag;
     int bad = thrum_dag_create(&dag);
-    for (intptr_t i = 0; bad == 0 && i < WAIT_NODES; i++)
+    for (intptr_t i = 0; bad == 0 && i < WAIT_NODES; i++) {
         bad |= thrum_dag_node_with(dag, wait_node, (void *)i) != i;
-    if (bad != 0 || thrum_dag_edge(dag, 0, 1) != 0 || thrum_dag_edge(dag, 1, 2) != 0)
+    }
+    if (bad != 0 || thrum_dag_edge(dag, 0, 1) != 0 || thrum_dag_edge(dag, 1, 2) != 0) {
         abort();
+    }
     return dag;
 }
 
 static bool wait_in_graph(runner *r, waiting *w) {
     int result = thrum_dag_run_with(r->w->waits, w);
-    for (int i = 0; i < WAIT_NODES; i++)
+    for (int i = 0; i < WAIT_NODES; i++) {
         EXPECT(r, atomic_load(&w->called[i]) == (i == 2 && result != 0 ? 0 : 1), i);
+    }
     return free_ok(r, result, w->until, 0);
 }
 
@@ -82,21 +87,24 @@ void free_step_sem(runner *r, const step *s) {
     bool got;
     if (s->op == OP_sem_post) {
         atomic_fetch_add(&r->w->posts[i], (long)w.n);
-        if (w.n == 1)
+        if (w.n == 1) {
             thrum_sem_post(w.sem);
-        else
+        } else {
             thrum_sem_post_n(w.sem, w.n);
+        }
         return;
     }
-    if (s->op == OP_sem_try)
+    if (s->op == OP_sem_try) {
         got = free_ok(r, w.n == 1 ? thrum_sem_try_wait(w.sem) : thrum_sem_try_wait_n(w.sem, w.n), 0,
                       -EAGAIN);
-    else if (how == FORM_GRAPH)
+    } else if (how == FORM_GRAPH) {
         got = wait_in_graph(r, &w);
-    else if (how == FORM_DEADLINE && r->shields == 0)
+    } else if (how == FORM_DEADLINE && r->shields == 0) {
         got = wait_within(r, &w);
-    else
+    } else {
         got = free_ok(r, wait_until(&w, w.until), w.until, 0);
-    if (got)
+    }
+    if (got) {
         atomic_fetch_add(&r->w->takes[i], (long)w.n);
+    }
 }

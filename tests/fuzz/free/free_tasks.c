@@ -12,8 +12,9 @@
 static runner *child_of(runner *r, const step *s) {
     int left = r->count - r->at - 1;
     int n = s->b % 16 < left ? s->b % 16 : left;
-    if (r->depth >= 3 || atomic_load(&r->w->ids) >= RUNNERS_MAX - 64)
+    if (r->depth >= 3 || atomic_load(&r->w->ids) >= RUNNERS_MAX - 64) {
         return NULL;
+    }
     runner *child = free_runner(r->w, r->steps + r->at + 1, n, r->depth + 1);
     r->at += n;
     return child;
@@ -24,8 +25,9 @@ static void spawn(runner *r, const step *s) {
     attr.sched = r->w->sched;
     attr.flags = s->a % 4 == 1 ? THRUM_NEXT : s->a % 4 == 2 && !r->thread ? THRUM_PINNED : 0;
     runner *child = r->children_count < CHILDREN_MAX ? child_of(r, s) : NULL;
-    if (child == NULL)
+    if (!child) {
         return;
+    }
     int i = r->children_count++;
     r->children[i] = child;
     int result = thrum_spawn_with(&r->handles[i], &attr, free_life, child);
@@ -39,8 +41,9 @@ static void spawn(runner *r, const step *s) {
 static void join(runner *r, const step *s) {
     thrum_time t = free_deadline(r, s, false);
     int value = 0;
-    if (r->children_count == 0)
+    if (r->children_count == 0) {
         return;
+    }
     free_drop_locks(r); /* the child may be waiting for one */
     int i = r->children_count - 1;
     int result = t == THRUM_FOREVER ? thrum_join(r->handles[i], &value)
@@ -56,13 +59,16 @@ static void join_all(runner *r) {
     bool cancels = r->thread;
     while (r->children_count > 0) {
         thrum_handle *handle = r->handles[r->children_count - 1];
-        for (int i = 0; cancels && i < r->children_count; i++)
+        for (int i = 0; cancels && i < r->children_count; i++) {
             (void)thrum_cancel(r->handles[i]);
-        if (cancels)
+        }
+        if (cancels) {
             thrum_shield_begin();
+        }
         int result = thrum_join(handle, NULL);
-        if (cancels)
+        if (cancels) {
             thrum_shield_end();
+        }
         EXPECT(r, result == 0 || (result == -ECANCELED && !cancels), result);
         cancels |= result != 0;
         r->children_count -= result == 0;
@@ -76,8 +82,9 @@ static void scope_join(runner *r) {
         free_drop_locks(r);
         /* No cancel ends this wait. A child of the scope may want what another child has locked
          * that waits for ever, until this runner cancels it. */
-        for (int i = 0; i < r->children_count; i++)
+        for (int i = 0; i < r->children_count; i++) {
             (void)thrum_cancel(r->handles[i]);
+        }
         int result = thrum_scope_join(&r->scope);
         r->scope_open = false;
         EXPECT(r, result == 0 || result == -ECANCELED || result == -ETIMEDOUT, result);
@@ -85,16 +92,18 @@ static void scope_join(runner *r) {
 }
 
 static void scope(runner *r, const step *s) {
-    if (r->thread)
+    if (r->thread) {
         return;
+    }
     if (s->op == OP_scope_open && !r->scope_open) {
         thrum_time t = s->b % 8 < 4 ? THRUM_FOREVER : free_deadline(r, s, false);
         EXPECT(r, thrum_scope_open(&r->scope, t) == 0, 0);
         r->scope_open = true;
     } else if (s->op == OP_scope_go && r->scope_open) {
         runner *child = child_of(r, s);
-        if (child != NULL)
+        if (child) {
             EXPECT(r, thrum_scope_go(&r->scope, free_life, child) == 0, 0);
+        }
     } else if (s->op == OP_scope_cancel && r->scope_open) {
         thrum_scope_cancel(&r->scope);
     } else if (s->op == OP_scope_join) {
@@ -115,24 +124,27 @@ static void post(runner *r, const step *s) {
     int result;
     if (atomic_load(&r->posted)) {
         /* it is this runner's, and its body lets go of it last; but it may run meanwhile */
-        if (s->op == OP_task_wake)
+        if (s->op == OP_task_wake) {
             thrum_task_wakeup(&r->task);
-        else if (s->op == OP_task_signal)
+        } else if (s->op == OP_task_signal) {
             thrum_task_signal(&r->task);
-        else if (s->op == OP_task_cancel)
+        } else if (s->op == OP_task_cancel) {
             (void)thrum_task_cancel(&r->task);
+        }
         return;
     }
-    if (s->op != OP_task_post)
+    if (s->op != OP_task_post) {
         return;
+    }
     thrum_task_init(&r->task, task_body, r);
     atomic_store(&r->posted, true);
-    if (s->b % 4 == 0)
+    if (s->b % 4 == 0) {
         result = thrum_task_post(r->w->sched, &r->task);
-    else if (s->b % 4 == 1)
+    } else if (s->b % 4 == 1) {
         result = thrum_task_post_wait(r->w->sched, &r->task);
-    else
+    } else {
         result = thrum_task_post_after(r->w->sched, &r->task, ahead[s->a % 3]);
+    }
     if (result != 0) {
         EXPECT(r, free_refused(r, result), result);
         atomic_store(&r->posted, false);
@@ -144,16 +156,19 @@ static void post(runner *r, const step *s) {
 static void serial_body(thrum_task *self, void *arg) {
     world *w = arg;
     serial *own = (serial *)(void *)self; /* its first member */
-    if (atomic_fetch_add(&own->inside, 1) != 0)
+    if (atomic_fetch_add(&own->inside, 1) != 0) {
         free_wrong(w, __LINE__, "two runs of a serial task at a time", 0);
+    }
     long runs = ++own->runs;
     (void)thrum_task_receive_signal(self);
-    if (runs % 3 == 0)
+    if (runs % 3 == 0) {
         thrum_yield();
-    else if (runs % 7 == 0)
+    } else if (runs % 7 == 0) {
         (void)!thrum_sleep(10000);
-    if (own->runs != runs)
+    }
+    if (own->runs != runs) {
         free_wrong(w, __LINE__, "a run of a serial task inside another one", (int)runs);
+    }
     atomic_fetch_sub(&own->inside, 1);
 }
 
@@ -165,8 +180,9 @@ void free_serials_make(world *w) {
 }
 
 void free_serials_end(world *w) {
-    for (int i = 0; i < SERIALS; i++)
+    for (int i = 0; i < SERIALS; i++) {
         (void)thrum_task_cancel(&w->serials[i].task);
+    }
 }
 
 static void post_serial(runner *r, const step *s) {
@@ -181,12 +197,13 @@ static void post_serial(runner *r, const step *s) {
         result = thrum_task_cancel(&own->task);
         EXPECT(r, result == 0 || result == -EBUSY, result);
     } else {
-        if (s->b % 4 == 0)
+        if (s->b % 4 == 0) {
             result = thrum_task_post(r->w->sched, &own->task);
-        else if (s->b % 4 == 1)
+        } else if (s->b % 4 == 1) {
             result = thrum_task_post_wait(r->w->sched, &own->task);
-        else
+        } else {
             result = thrum_task_post_after(r->w->sched, &own->task, ahead[s->b / 4 % 3]);
+        }
         EXPECT(r, result == 0 || result == -EBUSY || free_refused(r, result), result);
         atomic_fetch_add(&own->posted, result == 0);
     }
@@ -204,22 +221,25 @@ static void end_task(runner *r) {
 
 static int blocks(void *arg) {
     int n = *(int *)arg;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         sched_yield();
+    }
     return n;
 }
 
 static void blocking(runner *r, const step *s) {
     int n = s->a % 8, value = -1;
     int result = thrum_blocking(blocks, &n, &value);
-    if (free_ok(r, result, THRUM_FOREVER, 0))
+    if (free_ok(r, result, THRUM_FOREVER, 0)) {
         EXPECT(r, value == n, value);
+    }
 }
 
 static int one(void *arg) {
     atomic_fetch_add((atomic_int *)arg, 1);
-    if (atomic_load((atomic_int *)arg) % 2 == 0)
+    if (atomic_load((atomic_int *)arg) % 2 == 0) {
         thrum_yield();
+    }
     return 0;
 }
 
@@ -243,11 +263,13 @@ static void parallel(runner *r, const step *s) {
         EXPECT(r, result == 0 && atomic_load(&sum) == 200, sum);
         break;
     case 2:
-        for (int i = 0; i < 3; i++)
+        for (int i = 0; i < 3; i++) {
             thrum_fork_start(&forks[i], one, &sum);
-        for (int i = 2; i >= 0; i--)
+        }
+        for (int i = 2; i >= 0; i--) {
             result |= s->b % 2 && thrum_fork_take_back(&forks[i]) ? one(&sum)
                                                                   : thrum_fork_join(&forks[i]);
+        }
         EXPECT(r, result == 0 && atomic_load(&sum) == 3, sum);
         break;
     default:
@@ -257,11 +279,12 @@ static void parallel(runner *r, const step *s) {
 }
 
 static void value(runner *r, const step *s) {
-    if (r->thread)
+    if (r->thread) {
         return;
+    }
     EXPECT(r, thrum_key_get(r->w->key) == r->value, r->id);
     if (s->op == OP_key_set) {
-        r->value = r->value == NULL ? (void *)&r->w : NULL;
+        r->value = !r->value ? (void *)&r->w : NULL;
         EXPECT(r, thrum_key_set(r->w->key, r->value) == 0, r->id);
     }
 }
@@ -281,10 +304,11 @@ void free_step_tasks(runner *r, const step *s) {
         join(r, s);
         break;
     case OP_cancel:
-        if (r->w->roots[s->a % ROOTS] != NULL && s->b % 4 == 0)
+        if (r->w->roots[s->a % ROOTS] && s->b % 4 == 0) {
             (void)thrum_cancel(r->w->roots[s->a % ROOTS]);
-        else if (s->b % 4 == 1 && r->children_count > 0)
+        } else if (s->b % 4 == 1 && r->children_count > 0) {
             (void)thrum_cancel(r->handles[r->children_count - 1]);
+        }
         break;
     case OP_shield_begin:
         if (!r->thread && r->shields < 2) {
@@ -332,17 +356,19 @@ void free_leave(runner *r) {
     }
     free_drop_locks(r);
     const step give = {0, OP_pool_give, 0, 0};
-    while (r->items_count > 0)
+    while (r->items_count > 0) {
         free_step_counts(r, &give);
+    }
     for (int i = 0; i < GROUPS; i++) {
-        for (; r->owed[i] > 0; r->owed[i]--)
+        for (; r->owed[i] > 0; r->owed[i]--) {
             thrum_waitgroup_done(&r->w->groups[i]);
+        }
     }
     scope_join(r);
     join_all(r);
     end_task(r);
     free_end_on(r);
-    if (r->value != NULL) { /* else it would be destructed after this runner's end */
+    if (r->value) { /* else it would be destructed after this runner's end */
         EXPECT(r, thrum_key_set(r->w->key, NULL) == 0, r->id);
     }
 }

@@ -15,14 +15,16 @@ void model_init(model *m, thrum_time now) {
     m->pool_free = POOL_SIZE;
     memset(m->mutex_owner, -1, sizeof(m->mutex_owner));
     memset(m->writer, -1, sizeof(m->writer));
-    for (int i = 0; i < ACTORS; i++)
+    for (int i = 0; i < ACTORS; i++) {
         m->actors[i].owner = -1;
+    }
     for (int i = 0; i < 3; i++) {
         m->actors[i].state = A_READY;
         m->actors[i].has_handle = true;
     }
-    for (int i = HAND; i < ACTORS; i++)
+    for (int i = HAND; i < ACTORS; i++) {
         m->actors[i].state = A_READY;
+    }
 }
 
 bool m_holds_any(const m_actor *a) {
@@ -35,8 +37,9 @@ void m_finish(model *m, int who, int result, long value) {
     a->done = true;
     a->result = result;
     a->value = value;
-    if (a->state == A_BLOCKED)
+    if (a->state == A_BLOCKED) {
         a->state = A_READY;
+    }
     a->wait = W_NONE;
 }
 
@@ -73,8 +76,9 @@ int m_first(const model *m, wait_kind wait, int object) {
     for (int i = 0; i < ACTORS; i++) {
         const m_actor *a = &m->actors[i];
         if (a->state == A_BLOCKED && a->wait == wait && a->object == object &&
-            (found < 0 || a->since < m->actors[found].since))
+            (found < 0 || a->since < m->actors[found].since)) {
             found = i;
+        }
     }
     return found;
 }
@@ -91,13 +95,16 @@ static void leave(model *m, int who, int code) {
         m->relocking |= 1 << who;
         return;
     }
-    if (wait == W_JOIN)
+    if (wait == W_JOIN) {
         m->actors[object].joined = false;
+    }
     m_finish(m, who, wait == W_SLEEP && code == -ETIMEDOUT ? 0 : code, a->part ? -ECANCELED : 0);
-    if (wait == W_READ || wait == W_WRITE)
+    if (wait == W_READ || wait == W_WRITE) {
         m_rw_left(m, object);
-    if (wait == W_STOP)
+    }
+    if (wait == W_STOP) {
         cancel_all(m);
+    }
 }
 
 /* Cancels the actor's wait, if it can be cancelled. */
@@ -108,23 +115,27 @@ static void cancel_wait(model *m, int who, int why) {
     bool served =
         queues && m->seen->done[who] && (a->part ? m->seen->value[who] : m->seen->result[who]) == 0;
     if (a->state != A_BLOCKED || !is_point(a->wait) || a->wait == W_BLOCKING || a->shields > 0 ||
-        (m->relocking & 1 << who) != 0)
+        (m->relocking & 1 << who) != 0) {
         return;
-    if (served)
+    }
+    if (served) {
         a->why = why;
-    else
+    } else {
         leave(m, who, a->part ? why : -ECANCELED);
+    }
 }
 
 /* Cancels the actor and its open scopes, with the reason: a deadline counts for all below. */
 static void cancel_actor(model *m, int who, int why) {
     m_actor *a = &m->actors[who];
-    if (a->cancelled || a->state == A_FREE || a->state == A_ENDED)
+    if (a->cancelled || a->state == A_FREE || a->state == A_ENDED) {
         return;
+    }
     a->cancelled = true;
     cancel_wait(m, who, why);
-    for (int level = a->depth - 1; level >= 0; level--)
+    for (int level = a->depth - 1; level >= 0; level--) {
         m_cancel_scope(m, &a->scopes[level], who, level, why);
+    }
 }
 
 void m_cancel_actor(model *m, int who) {
@@ -132,15 +143,18 @@ void m_cancel_actor(model *m, int who) {
 }
 
 void m_cancel_scope(model *m, m_scope *scope, int owner, int level, int why) {
-    if (scope->visited)
+    if (scope->visited) {
         return;
+    }
     scope->visited = true;
     scope->cancelled = true;
-    if (scope->reason == 0)
+    if (scope->reason == 0) {
         scope->reason = why;
+    }
     for (int i = 0; i < ACTORS; i++) {
-        if (m->actors[i].owner == owner && m->actors[i].level == level)
+        if (m->actors[i].owner == owner && m->actors[i].level == level) {
             cancel_actor(m, i, why == -ETIMEDOUT ? why : -ECANCELED);
+        }
     }
 }
 
@@ -159,16 +173,18 @@ static void cancel_all(model *m) {
         }
     }
     for (int k = 0; k < TASKS; k++) {
-        if (m->tasks[k].posted)
+        if (m->tasks[k].posted) {
             m_task_due(m, k, 2);
+        }
     }
     m_tickets_cancelled(m);
 }
 
 int model_stopper(const model *m) {
     for (int i = HAND + 1; i < ACTORS; i++) {
-        if (m->actors[i].state == A_BLOCKED && m->actors[i].wait == W_STOP)
+        if (m->actors[i].state == A_BLOCKED && m->actors[i].wait == W_STOP) {
             return i;
+        }
     }
     return -1;
 }
@@ -180,20 +196,24 @@ static void stop(model *m, const call *c) {
         m_finish(m, c->who, -EBUSY, 0);
     } else {
         m->stopping = true;
-        if (!m_block(m, c->who, W_STOP, 0, c->deadline))
+        if (!m_block(m, c->who, W_STOP, 0, c->deadline)) {
             cancel_all(m);
+        }
     }
 }
 
 void model_stopped(model *m) {
-    for (int i = 0; i < ACTORS; i++)
+    for (int i = 0; i < ACTORS; i++) {
         m->actors[i].done = false;
-    for (int k = 0; k < TASKS; k++) {
-        if (m->tasks[k].posted)
-            m_task_due(m, k, 2);
     }
-    if (model_stopper(m) >= 0)
+    for (int k = 0; k < TASKS; k++) {
+        if (m->tasks[k].posted) {
+            m_task_due(m, k, 2);
+        }
+    }
+    if (model_stopper(m) >= 0) {
         m_finish(m, model_stopper(m), 0, 0);
+    }
     m->stopping = false;
     m->cancelling = false;
 }
@@ -204,17 +224,20 @@ thrum_time model_next(const model *m) {
     thrum_time next = THRUM_FOREVER;
     for (int i = 0; i < ACTORS; i++) {
         const m_actor *a = &m->actors[i];
-        if (a->state == A_BLOCKED && a->deadline < next)
+        if (a->state == A_BLOCKED && a->deadline < next) {
             next = a->deadline;
+        }
         for (int level = 0; level < a->depth; level++) {
             const m_scope *s = &a->scopes[level];
-            if (s->timed && s->deadline > m->now && s->deadline < next)
+            if (s->timed && s->deadline > m->now && s->deadline < next) {
                 next = s->deadline;
+            }
         }
     }
     for (int k = 0; k < TASKS; k++) {
-        if (m->tasks[k].posted && m->tasks[k].deadline < next)
+        if (m->tasks[k].posted && m->tasks[k].deadline < next) {
             next = m->tasks[k].deadline;
+        }
     }
     return next;
 }
@@ -224,18 +247,21 @@ static void advance(model *m) {
     m->now = due + APART / 8;
     for (int i = 0; i < ACTORS; i++) {
         m_actor *a = &m->actors[i];
-        if (a->state == A_BLOCKED && a->deadline == due && a->part)
+        if (a->state == A_BLOCKED && a->deadline == due && a->part) {
             cancel_wait(m, i, -ETIMEDOUT);
-        else if (a->state == A_BLOCKED && a->deadline == due)
+        } else if (a->state == A_BLOCKED && a->deadline == due) {
             leave(m, i, -ETIMEDOUT);
+        }
         for (int level = 0; level < a->depth; level++) {
-            if (a->scopes[level].timed && a->scopes[level].deadline == due)
+            if (a->scopes[level].timed && a->scopes[level].deadline == due) {
                 m_cancel_scope(m, &a->scopes[level], i, level, -ETIMEDOUT);
+            }
         }
     }
     for (int k = 0; k < TASKS; k++) {
-        if (m->tasks[k].posted && m->tasks[k].deadline == due)
+        if (m->tasks[k].posted && m->tasks[k].deadline == due) {
             m_task_due(m, k, 1);
+        }
     }
     m_finish(m, HAND, 0, 0);
 }
@@ -252,11 +278,13 @@ static thrum_time instant(const model *m, int seconds) {
         for (int i = 0; i < ACTORS; i++) {
             const m_actor *a = &m->actors[i];
             moved |= a->state == A_BLOCKED && is_near(a->deadline, t);
-            for (int level = 0; level < a->depth; level++)
+            for (int level = 0; level < a->depth; level++) {
                 moved |= is_near(a->scopes[level].deadline, t); /* a later scope may inherit it */
+            }
         }
-        for (int k = 0; k < TASKS; k++)
+        for (int k = 0; k < TASKS; k++) {
             moved |= m->tasks[k].posted && is_near(m->tasks[k].deadline, t);
+        }
         t += moved ? APART : 0;
     }
     return t;
@@ -281,25 +309,30 @@ static void set_deadline(const model *m, call *c, int kind, bool bounded) {
 
 static int doer(const model *m, const step *s) {
     int who = s->who % ACTORS;
-    if (who == HAND && fuzz_op_who[s->op] == 2)
+    if (who == HAND && fuzz_op_who[s->op] == 2) {
         return HAND;
-    if (who == HAND)
+    }
+    if (who == HAND) {
         who = s->a % FIBERS;
+    }
     for (int i = 0; i < ACTORS; i++) {
         int next = i == 0 ? who : (who + i) % ACTORS;
         bool can = next < FIBERS || (next > HAND && i == 0 && fuzz_op_who[s->op] < 8);
-        if (can && m->actors[next].state == A_READY)
+        if (can && m->actors[next].state == A_READY) {
             return next;
+        }
     }
     return fuzz_op_who[s->op] == 2 ? HAND : -1;
 }
 
 bool model_call(model *m, const step *s, call *c) {
-    if (s->op >= OP_COUNT || (s->op >= OP_io_write && s->op <= OP_io_renew))
+    if (s->op >= OP_COUNT || (s->op >= OP_io_write && s->op <= OP_io_renew)) {
         return false;
+    }
     int who = s->op == OP_advance || s->op == OP_blocking_end ? HAND : doer(m, s);
-    if (who < 0)
+    if (who < 0) {
         return false;
+    }
     const m_actor *a = &m->actors[who];
     *c = (call){.who = who, .op = (op)s->op, .a = s->a, .b = s->b, .value = m->seq++};
     /* behind a shield the end does not cancel it; and two actors that take two locks each might
@@ -313,8 +346,9 @@ bool model_call(model *m, const step *s, call *c) {
                   ((c->op == OP_join || c->op == OP_pool_borrow || c->op == OP_stop) &&
                    (m_holds_any(a) || a->items != 0)));
     set_deadline(m, c, s->b, a->shields != 0 || alone || (locks && m_holds_any(a)));
-    if (c->op == OP_stop && who == HAND)
+    if (c->op == OP_stop && who == HAND) {
         c->deadline = 0;
+    }
     if (c->op == OP_advance) {
         thrum_time next = model_next(m);
         c->deadline = next == THRUM_FOREVER ? next : next + APART / 16;
@@ -325,14 +359,17 @@ bool model_call(model *m, const step *s, call *c) {
 }
 
 void model_do(model *m, const call *c, const seen *saw) {
-    for (int i = 0; i < ACTORS; i++)
+    for (int i = 0; i < ACTORS; i++) {
         m->actors[i].done = false;
+    }
     m->seen = saw;
     m->relocking = 0;
-    if (c->op == OP_advance)
+    if (c->op == OP_advance) {
         advance(m);
-    if (c->op == OP_stop)
+    }
+    if (c->op == OP_stop) {
         stop(m, c);
+    }
     m_locks_do(m, c);
     m_counts_do(m, c);
     m_chans_do(m, c);

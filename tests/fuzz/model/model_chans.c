@@ -14,8 +14,9 @@ static int capacity(int chan) {
 /* The number of a case in the list that the mask stands for. */
 static int entry_of(int mask, bool sends, int chan) {
     int n = 0;
-    for (int bit = 0; bit < (sends ? chan : CHANS + chan); bit++)
+    for (int bit = 0; bit < (sends ? chan : CHANS + chan); bit++) {
         n += (mask & 1 << bit) != 0;
+    }
     return n;
 }
 
@@ -26,8 +27,9 @@ static int party(const model *m, bool sends, int chan) {
         const m_actor *a = &m->actors[i];
         if (a->state == A_BLOCKED && a->wait == W_SELECT &&
             (sends ? SENDS(a->n, chan) : RECVS(a->n, chan)) &&
-            (found < 0 || a->since < m->actors[found].since))
+            (found < 0 || a->since < m->actors[found].since)) {
             found = i;
+        }
     }
     return found;
 }
@@ -36,8 +38,9 @@ static int party(const model *m, bool sends, int chan) {
 static void conclude(model *m, int who, bool sends, int chan, int code, long value) {
     const m_actor *a = &m->actors[who];
     int result = code;
-    if (a->wait == W_SELECT)
+    if (a->wait == W_SELECT) {
         result = entry_of(a->n, sends, chan) + (code != 0 ? 100 : 0);
+    }
     m_finish(m, who, result, value);
 }
 
@@ -48,13 +51,15 @@ static bool can_send(const model *m, int chan) {
 
 static int send_now(model *m, int chan, long value) {
     m_chan *ch = &m->chans[chan];
-    if (ch->closed)
+    if (ch->closed) {
         return -EPIPE;
+    }
     int receiver = party(m, false, chan);
-    if (receiver >= 0)
+    if (receiver >= 0) {
         conclude(m, receiver, false, chan, 0, value);
-    else
+    } else {
         ch->elems[ch->count++] = value;
+    }
     return 0;
 }
 
@@ -67,20 +72,24 @@ static int recv_now(model *m, int chan, long *value) {
     m_chan *ch = &m->chans[chan];
     int sender = party(m, true, chan);
     *value = 0;
-    if (ch->count == 0 && sender < 0)
+    if (ch->count == 0 && sender < 0) {
         return -EPIPE;
+    }
     if (ch->count > 0) {
         *value = ch->elems[0];
         ch->count--;
-        for (int i = 0; i < ch->count; i++)
+        for (int i = 0; i < ch->count; i++) {
             ch->elems[i] = ch->elems[i + 1];
-        if (sender >= 0)
+        }
+        if (sender >= 0) {
             ch->elems[ch->count++] = m->actors[sender].sends;
+        }
     } else {
         *value = m->actors[sender].sends;
     }
-    if (sender >= 0)
+    if (sender >= 0) {
         conclude(m, sender, true, chan, 0, 0);
+    }
     return 0;
 }
 
@@ -112,15 +121,17 @@ static void close_chan(model *m, const call *c) {
     m_finish(m, c->who, ch->closed ? -EPIPE : 0, 0);
     ch->closed = true;
     for (int side = 0; side < 2; side++) {
-        for (int who; (who = party(m, side == 0, c->a)) >= 0;)
+        for (int who; (who = party(m, side == 0, c->a)) >= 0;) {
             conclude(m, who, side == 0, c->a, -EPIPE, 0);
+        }
     }
 }
 
 static void renew(model *m, const call *c) {
     bool busy = party(m, true, c->a) >= 0 || party(m, false, c->a) >= 0;
-    if (!busy)
+    if (!busy) {
         m->chans[c->a] = (m_chan){0};
+    }
     m_finish(m, c->who, busy ? -EBUSY : 0, 0);
 }
 
@@ -128,13 +139,15 @@ static void renew(model *m, const call *c) {
 static void select_any(model *m, const call *c) {
     int chosen = -1;
     for (int bit = 0; bit < 2 * CHANS; bit++) {
-        if ((c->a & 1 << bit) == 0)
+        if ((c->a & 1 << bit) == 0) {
             continue;
+        }
         int chan = bit % CHANS;
         bool sends = bit < CHANS;
         bool can = sends ? can_send(m, chan) : can_recv(m, chan);
-        if (can && (chosen < 0 || m->seen->result[c->who] % 100 == entry_of(c->a, sends, chan)))
+        if (can && (chosen < 0 || m->seen->result[c->who] % 100 == entry_of(c->a, sends, chan))) {
             chosen = bit;
+        }
     }
     if (chosen >= 0) {
         long value = 0;

@@ -10,8 +10,9 @@ void m_sems_serve(model *m) {
     for (int s = 0; s < SEMS; s++) {
         for (int first; (first = m_first(m, W_SEM, s)) >= 0;) {
             m_actor *a = &m->actors[first];
-            if (a->n > m->sems[s])
+            if (a->n > m->sems[s]) {
                 break;
+            }
             m->sems[s] -= a->n;
             /* a cancel may have come to thrum_with_deadline, though not to the wait in it */
             bool told = a->part && a->why != 0 && m->seen->result[first] == a->why;
@@ -63,15 +64,17 @@ static void sem(model *m, const call *c) {
 static void group(model *m, const call *c) {
     int *count = &m->groups[c->a];
     if (c->op == OP_group_wait) {
-        if (*count == 0)
+        if (*count == 0) {
             m_finish(m, c->who, 0, 0);
-        else
+        } else {
             m_block(m, c->who, W_GROUP, c->a, c->deadline);
+        }
         return;
     }
     *count += c->op == OP_group_done ? -1 : c->b;
-    for (int first; *count == 0 && (first = m_first(m, W_GROUP, c->a)) >= 0;)
+    for (int first; *count == 0 && (first = m_first(m, W_GROUP, c->a)) >= 0;) {
         m_finish(m, first, 0, 0);
+    }
     m_finish(m, c->who, 0, 0);
 }
 
@@ -83,8 +86,9 @@ static int event_first(const model *m, int event) {
     for (int i = 0; i < ACTORS; i++) {
         const m_actor *a = &m->actors[i];
         if (a->state == A_BLOCKED && a->wait == W_ANY && (a->n & 1 << event) &&
-            (found < 0 || a->since < m->actors[found].since))
+            (found < 0 || a->since < m->actors[found].since)) {
             found = i;
+        }
     }
     return found;
 }
@@ -92,8 +96,9 @@ static int event_first(const model *m, int event) {
 /* Which entry of the list of a wait-any an event is. */
 static int entry_of(int mask, int event) {
     int n = 0;
-    for (int i = 0; i < event; i++)
+    for (int i = 0; i < event; i++) {
         n += (mask & 1 << i) != 0;
+    }
     return n;
 }
 
@@ -101,15 +106,17 @@ static void event_signal(model *m, int event) {
     for (int first; (first = event_first(m, event)) >= 0;) {
         const m_actor *a = &m->actors[first];
         m_finish(m, first, a->wait == W_ANY ? entry_of(a->n, event) : 0, 0);
-        if (event != 0)
+        if (event != 0) {
             return; /* an automatic event lets one through */
+        }
     }
     m->events[event] = true;
 }
 
 static void event_take(model *m, int event) {
-    if (event != 0)
+    if (event != 0) {
         m->events[event] = false;
+    }
 }
 
 static void event_any(model *m, const call *c) {
@@ -117,8 +124,9 @@ static void event_any(model *m, const call *c) {
     for (int i = 0; i < EVENTS; i++) {
         if ((c->a & 1 << i) && m->events[i]) {
             signaled++;
-            if (chosen < 0 || m->seen->result[c->who] == entry_of(c->a, i))
+            if (chosen < 0 || m->seen->result[c->who] == entry_of(c->a, i)) {
                 chosen = i;
+            }
         }
     }
     if (signaled > 0) {
@@ -142,8 +150,9 @@ static void event(model *m, const call *c) {
         break;
     case OP_event_test:
         m_finish(m, c->who, is, 0);
-        if (c->b % 2 != 0 && is)
+        if (c->b % 2 != 0 && is) {
             event_take(m, c->a);
+        }
         break;
     case OP_event_any:
         event_any(m, c);
@@ -164,8 +173,9 @@ static void event(model *m, const call *c) {
 static int ticket_called(const model *m) {
     int found = -1;
     for (int k = 0; k < TICKETS; k++) {
-        if (m->tickets[k].taken && (found < 0 || m->tickets[k].since < m->tickets[found].since))
+        if (m->tickets[k].taken && (found < 0 || m->tickets[k].since < m->tickets[found].since)) {
             found = k;
+        }
     }
     return found;
 }
@@ -173,10 +183,12 @@ static int ticket_called(const model *m) {
 /* A ticket has the turn: actors that wait for it go on; what is on call runs and is done. */
 static void ticket_turn(model *m) {
     for (int k; (k = ticket_called(m)) >= 0;) {
-        for (int first; (first = m_first(m, W_TICKET, k)) >= 0;)
+        for (int first; (first = m_first(m, W_TICKET, k)) >= 0;) {
             m_finish(m, first, 0, 0);
-        if (!m->tickets[k].on_call)
+        }
+        if (!m->tickets[k].on_call) {
             return;
+        }
         m->tickets[k].taken = false;
         m->tickets_called++;
     }
@@ -197,10 +209,12 @@ static int not_on_call(const model *m, const call *c) {
     const m_ticket *t = &m->tickets[c->a];
     bool refused = fuzz_is_thread(c->who) && m->stopping;
     int why = !t->taken ? -EINVAL : t->on_call ? -EBUSY : 0;
-    if (fuzz_is_thread(c->who) && c->b % 2 == 0)
+    if (fuzz_is_thread(c->who) && c->b % 2 == 0) {
         return -ESRCH; /* the call names no scheduler */
-    if (refused && (why == 0 || m->seen->result[c->who] == -ESHUTDOWN))
+    }
+    if (refused && (why == 0 || m->seen->result[c->who] == -ESHUTDOWN)) {
         return -ESHUTDOWN;
+    }
     return why;
 }
 
@@ -229,12 +243,13 @@ static void ticket(model *m, const call *c) {
         m_finish(m, c->who, why, 0);
         break;
     default:
-        if (!t->taken)
+        if (!t->taken) {
             m_finish(m, c->who, -EINVAL, 0);
-        else if (ticket_called(m) == c->a)
+        } else if (ticket_called(m) == c->a) {
             m_finish(m, c->who, 0, 0);
-        else
+        } else {
             m_block(m, c->who, W_TICKET, c->a, c->deadline);
+        }
     }
 }
 
@@ -246,18 +261,23 @@ static bool stays(const model *m, int who) {
 static bool ticket_allows(const model *m, call *c) {
     c->a %= TICKETS;
     const m_ticket *t = &m->tickets[c->a];
-    if (c->op == OP_ticket_take)
+    if (c->op == OP_ticket_take) {
         return !t->taken;
-    if (c->op == OP_ticket_called)
+    }
+    if (c->op == OP_ticket_called) {
         return t->taken;
-    if (c->op == OP_ticket_done)
+    }
+    if (c->op == OP_ticket_done) {
         return t->taken && !t->on_call && m_first(m, W_TICKET, c->a) < 0;
-    if (c->op == OP_ticket_wait)
+    }
+    if (c->op == OP_ticket_wait) {
         return !t->on_call || !stays(m, c->who);
+    }
     for (int i = 0; i < ACTORS; i++) {
         const m_actor *a = &m->actors[i];
-        if (a->state == A_BLOCKED && a->wait == W_TICKET && a->object == c->a && stays(m, i))
+        if (a->state == A_BLOCKED && a->wait == W_TICKET && a->object == c->a && stays(m, i)) {
             return false;
+        }
     }
     return true;
 }
@@ -267,8 +287,9 @@ static bool ticket_allows(const model *m, call *c) {
 void m_pool_serve(model *m) {
     for (int first; (first = m_first(m, W_POOL, 0)) >= 0;) {
         m_actor *a = &m->actors[first];
-        if (a->n > m->pool_free)
+        if (a->n > m->pool_free) {
             return;
+        }
         m->pool_free -= a->n;
         a->items += a->n;
         m_finish(m, first, 0, 0);
@@ -300,10 +321,12 @@ bool m_counts_allow(const model *m, call *c) {
     case OP_sem_try:
     case OP_sem_post:
         c->a %= SEMS;
-        if (c->op == OP_sem_wait)
+        if (c->op == OP_sem_wait) {
             c->form = (form)((c->b >> 5) % 3);
-        if (c->form == FORM_DEADLINE && m->actors[c->who].shields > 0)
+        }
+        if (c->form == FORM_DEADLINE && m->actors[c->who].shields > 0) {
             c->form = FORM_DIRECT; /* else nothing would end the wait */
+        }
         c->b = ((c->b >> 3) + 1) % 4;
         return true;
     case OP_group_add:

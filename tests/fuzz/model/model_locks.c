@@ -20,13 +20,15 @@ void m_mutex_take(model *m, int who, int object, int code, thrum_time deadline) 
 void m_mutex_give(model *m, int object) {
     int first = m_first(m, W_MUTEX, object);
     m->mutex_owner[object] = -1;
-    if (first < 0)
+    if (first < 0) {
         return;
+    }
     for (int i = 0; i < ACTORS; i++) {
         const m_actor *a = &m->actors[i];
         if (a->state == A_BLOCKED && a->wait == W_MUTEX && a->object == object &&
-            a->since == m->actors[first].since && m->seen->done[i])
+            a->since == m->actors[first].since && m->seen->done[i]) {
             first = i;
+        }
     }
     m->mutex_owner[object] = first;
     m->actors[first].mutexes |= 1 << object;
@@ -39,12 +41,14 @@ void m_relock(model *m) {
     for (int round = 0; round < 2; round++) { /* those that were seen to get it come first */
         for (int i = 0; i < ACTORS; i++) {
             m_actor *a = &m->actors[i];
-            if ((m->relocking & 1 << i) == 0 || m->seen->done[i] != (round == 0))
+            if ((m->relocking & 1 << i) == 0 || m->seen->done[i] != (round == 0)) {
                 continue;
+            }
             m->relocking &= ~(1 << i);
             m_mutex_take(m, i, a->object, a->code, THRUM_FOREVER);
-            if (a->state == A_BLOCKED)
+            if (a->state == A_BLOCKED) {
                 a->since = since;
+            }
         }
     }
 }
@@ -60,10 +64,11 @@ static void cond_wait(model *m, const call *c) {
     /* it did not wait: it may be faster than an actor that was woken, or not */
     int code = a->result;
     a->done = false;
-    if (m_first(m, W_MUTEX, c->a) >= 0 && !m->seen->done[c->who])
+    if (m_first(m, W_MUTEX, c->a) >= 0 && !m->seen->done[c->who]) {
         m_mutex_give(m, c->a);
-    else
+    } else {
         m->mutex_owner[c->a] = -1;
+    }
     m_mutex_take(m, c->who, c->a, code, THRUM_FOREVER);
 }
 
@@ -73,15 +78,18 @@ static void cond_wake(model *m, const call *c) {
         for (int i = 0; i < ACTORS; i++) {
             const m_actor *a = &m->actors[i];
             if (a->state == A_BLOCKED && a->wait == W_COND && a->object == c->a &&
-                (m->relocking & 1 << i) == 0 && (first < 0 || a->since < m->actors[first].since))
+                (m->relocking & 1 << i) == 0 && (first < 0 || a->since < m->actors[first].since)) {
                 first = i;
+            }
         }
-        if (first < 0)
+        if (first < 0) {
             return;
+        }
         m->actors[first].code = 0;
         m->relocking |= 1 << first;
-        if (c->op == OP_cond_signal)
+        if (c->op == OP_cond_signal) {
             return;
+        }
     }
 }
 
@@ -103,8 +111,9 @@ static bool admit_readers(model *m, int object) {
 
 static bool admit_writer(model *m, int object) {
     int first = m_first(m, W_WRITE, object);
-    if (first < 0)
+    if (first < 0) {
         return false;
+    }
     m->writer[object] = first;
     m->actors[first].writes |= 1 << object;
     m->round[object] = false;
@@ -113,10 +122,12 @@ static bool admit_writer(model *m, int object) {
 }
 
 void m_rw_left(model *m, int object) {
-    if (m->writer[object] < 0 && m_first(m, W_WRITE, object) < 0)
+    if (m->writer[object] < 0 && m_first(m, W_WRITE, object) < 0) {
         admit_readers(m, object);
-    if (!rw_waited_for(m, object))
+    }
+    if (!rw_waited_for(m, object)) {
         m->round[object] = false;
+    }
 }
 
 /* Whether the one that joins a round as the n-th, from 0, is one that looks at the clock. */
@@ -127,8 +138,9 @@ static bool looks(int n) {
 /* A round of readers may be joined for 100 µs, and by a few more: here time stands still, or
  * seconds pass. */
 static bool join_round(model *m, int object) {
-    if (!m->round[object] || (looks(m->joined[object]) && m->now != m->round_at[object]))
+    if (!m->round[object] || (looks(m->joined[object]) && m->now != m->round_at[object])) {
         return false;
+    }
     m->joined[object]++;
     return true;
 }
@@ -167,8 +179,9 @@ static void rw_unlock(model *m, const call *c) {
         }
     } else {
         a->reads[c->a]--;
-        if (--m->readers[c->a] == 0 && !admit_writer(m, c->a))
+        if (--m->readers[c->a] == 0 && !admit_writer(m, c->a)) {
             admit_readers(m, c->a);
+        }
     }
     m_finish(m, c->who, 0, 0);
 }
@@ -202,16 +215,19 @@ static void once_end(model *m, const call *c) {
     int first = m_first(m, W_ONCE, object);
     m->onces[object] = fails ? ONCE_NEW : ONCE_DONE;
     m_finish(m, c->who, fails ? -EIO : 0, 0);
-    if (fails && first >= 0)
+    if (fails && first >= 0) {
         once_enter(m, first, object);
-    while (!fails && (first = m_first(m, W_ONCE, object)) >= 0)
+    }
+    while (!fails && (first = m_first(m, W_ONCE, object)) >= 0) {
         m_finish(m, first, 0, 0);
+    }
 }
 
 static void once_destroy(model *m, const call *c) {
     bool busy = m->onces[c->a] == ONCE_RUNNING;
-    if (!busy)
+    if (!busy) {
         m->onces[c->a] = ONCE_NEW;
+    }
     m_finish(m, c->who, busy ? -EBUSY : 0, 0);
 }
 
@@ -219,14 +235,16 @@ static void once_destroy(model *m, const call *c) {
 
 static void barrier_wait(model *m, const call *c) {
     int arrived = 0;
-    for (int i = 0; i < ACTORS; i++)
+    for (int i = 0; i < ACTORS; i++) {
         arrived += m->actors[i].state == A_BLOCKED && m->actors[i].wait == W_BARRIER;
+    }
     if (arrived < BARRIER_SIZE - 1) {
         m_block(m, c->who, W_BARRIER, 0, c->deadline);
         return;
     }
-    for (int first; (first = m_first(m, W_BARRIER, 0)) >= 0;)
+    for (int first; (first = m_first(m, W_BARRIER, 0)) >= 0;) {
         m_finish(m, first, 0, 0);
+    }
     m_finish(m, c->who, 1, 0);
 }
 
@@ -279,10 +297,11 @@ void m_locks_do(model *m, const call *c) {
         m_mutex_take(m, c->who, c->a, 0, c->deadline);
         break;
     case OP_mutex_try:
-        if (m->mutex_owner[c->a] < 0)
+        if (m->mutex_owner[c->a] < 0) {
             m_mutex_take(m, c->who, c->a, 0, 0);
-        else
+        } else {
             m_finish(m, c->who, -EBUSY, 0);
+        }
         break;
     case OP_mutex_unlock:
         m->actors[c->who].mutexes &= ~(1 << c->a);

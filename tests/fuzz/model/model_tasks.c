@@ -15,8 +15,9 @@ static void start(model *m, int who, bool has_handle) {
 static void spawn(model *m, const call *c) {
     bool thread = fuzz_is_thread(c->who);
     int why = thread && c->b % 4 == 3 ? -ESRCH : thread && m->stopping ? -ESHUTDOWN : 0;
-    if (why == 0)
+    if (why == 0) {
         start(m, c->a, true);
+    }
     m_finish(m, c->who, why, 0);
 }
 
@@ -28,8 +29,9 @@ static void forget(model *m, int who) {
 static void end(model *m, const call *c) {
     m_actor *a = &m->actors[c->who];
     int result = c->a;
-    for (int k = 0; k < KEYS; k++)
+    for (int k = 0; k < KEYS; k++) {
         m->destructs += a->keys[k] != 0;
+    }
     a->done = true;
     a->result = result;
     a->value = 0;
@@ -39,8 +41,9 @@ static void end(model *m, const call *c) {
         int owner = a->owner, level = a->level;
         m_scope *scope = &m->actors[owner].scopes[level];
         a->owner = -1;
-        if (result < 0)
+        if (result < 0) {
             m_cancel_scope(m, scope, owner, level, result);
+        }
         if (--scope->living == 0) {
             int who = m_first(m, W_SCOPE, owner);
             if (who >= 0 && level == m->actors[owner].depth - 1) {
@@ -168,20 +171,23 @@ static void task(model *m, const call *c) {
             t->deadline = c->plain ? 0 : c->deadline;
             bool late = t->deadline <= m->now;
             bool cancelled = m->cancelling && !c->plain && t->deadline < THRUM_FOREVER;
-            if (t->woken || t->signaled || late || cancelled)
+            if (t->woken || t->signaled || late || cancelled) {
                 run_task(t, late + 2 * cancelled);
+            }
         }
         break;
     case OP_task_cancel:
         result = t->posted ? 0 : -EBUSY;
-        if (t->posted)
+        if (t->posted) {
             run_task(t, 2);
+        }
         break;
     default:
         t->woken |= c->op == OP_task_wake;
         t->signaled |= c->op == OP_task_signal;
-        if (t->posted)
+        if (t->posted) {
             run_task(t, 0);
+        }
     }
     m_finish(m, c->who, result, 0);
 }
@@ -211,8 +217,9 @@ static bool actors_allow(const model *m, call *c) {
         return of->state != A_FREE && of->has_handle;
     case OP_scope_go:
         c->a %= FIBERS;
-        if (of->state != A_FREE || !scope_of(m, c->who, c->b % 2 == 0, &owner, &level))
+        if (of->state != A_FREE || !scope_of(m, c->who, c->b % 2 == 0, &owner, &level)) {
             return false;
+        }
         c->value = owner * DEPTH + level;
         return true;
     case OP_scope_open: /* a thread's is refused */
@@ -309,8 +316,9 @@ void m_tasks_do(model *m, const call *c) {
         break;
     case OP_shield_begin:
     case OP_shield_end:
-        if (!fuzz_is_thread(c->who))
+        if (!fuzz_is_thread(c->who)) {
             a->shields += c->op == OP_shield_begin ? 1 : -1;
+        }
         m_finish(m, c->who, 0, 0);
         break;
     case OP_key_set:
@@ -328,9 +336,10 @@ void m_tasks_do(model *m, const call *c) {
         m_finish(m, c->who, 0, 0);
         break;
     default:
-        if (is_task(c->op))
+        if (is_task(c->op)) {
             task(m, c);
-        else
+        } else {
             actors_do(m, c);
+        }
     }
 }

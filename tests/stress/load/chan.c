@@ -90,8 +90,9 @@ static int storm_sender(void *arg) {
         }
         }
         check_code(code);
-        if (code == 0)
+        if (code == 0) {
             count_sent(s, &e);
+        }
     }
     atomic_fetch_sub(&s->senders, 1);
     return 0;
@@ -117,8 +118,9 @@ static int storm_receiver(void *arg) {
             break;
         default: {
             thrum_case cases[CHANS];
-            for (unsigned i = 0; i < CHANS; i++)
+            for (unsigned i = 0; i < CHANS; i++) {
                 cases[i] = THRUM_RECV_CASE(over[i] ? NULL : s->chans[i], &e[i]);
+            }
             int i = thrum_select(cases, CHANS, dice(&state) % 2 ? THRUM_FOREVER : shortly(&state));
             code = i < 0 ? i : cases[i].status;
             k = i < 0 ? k : (unsigned)i;
@@ -142,8 +144,9 @@ static int storm_closer(void *arg) {
     storm *s = a->arg;
     for (int i = 0; i < CHANS; i++) {
         int goal = s->closing ? (i + 1) * s->rounds / 2 : INT_MAX;
-        while (atomic_load(&s->senders) > 0 && atomic_load(&s->sent) < goal)
+        while (atomic_load(&s->senders) > 0 && atomic_load(&s->sent) < goal) {
             nap();
+        }
         CHECK_EQ(thrum_chan_close(s->chans[i]), 0);
     }
     return 0;
@@ -156,10 +159,12 @@ static void run_storm(bool closing) {
     cast *others = cast_new(&r);
     storm s = {.rounds = SCALED(1500), .closing = closing};
     const size_t capacities[CHANS] = {0, 0, 1, 3, 64, THRUM_UNBOUNDED};
-    for (int i = 0; i < CHANS; i++)
+    for (int i = 0; i < CHANS; i++) {
         CHECK_EQ(thrum_chan_create(&s.chans[i], sizeof(packet), capacities[i]), 0);
-    for (int i = 0; i < SENDERS; i++)
+    }
+    for (int i = 0; i < SENDERS; i++) {
         s.seen[i] = calloc((size_t)s.rounds, sizeof(*s.seen[i]));
+    }
     atomic_store(&s.senders, SENDERS);
     cast_add_mixed(others, 4, 2, storm_receiver, &s);
     cast_add_mixed(senders, SENDERS - 2, 2, storm_sender, &s);
@@ -172,8 +177,9 @@ static void run_storm(bool closing) {
         CHECK_EQ(thrum_chan_len(s.chans[i]), 0);
         CHECK_EQ(thrum_chan_destroy(s.chans[i]), 0);
     }
-    for (int i = 0; i < SENDERS; i++)
+    for (int i = 0; i < SENDERS; i++) {
         free(s.seen[i]);
+    }
     rig_stop(&r);
 }
 
@@ -203,10 +209,12 @@ typedef struct model {
 } model;
 
 static int model_send(model *m, int elem) {
-    if (m->closed)
+    if (m->closed) {
         return -EPIPE;
-    if (m->tail - m->head >= m->capacity)
+    }
+    if (m->tail - m->head >= m->capacity) {
         return -EAGAIN;
+    }
     CHECK(m->tail < MODEL_MAX);
     m->elems[m->tail++] = elem;
     return 0;

@@ -22,24 +22,29 @@ static int forks_and_spins(void *arg) {
     (void)arg;
     atomic_int called = 0;
     thrum_fork forks[LEFT];
-    for (int i = 0; i < LEFT; i++)
+    for (int i = 0; i < LEFT; i++) {
         thrum_fork_start(&forks[i], add_one, &called);
+    }
     SPIN_UNTIL(atomic_load(&called) == LEFT);
-    for (int i = LEFT - 1; i >= 0; i--)
+    for (int i = LEFT - 1; i >= 0; i--) {
         CHECK_EQ(thrum_fork_join(&forks[i]), 3);
+    }
     return 0;
 }
 
 TEST(forks_of_one_that_does_not_come_round) {
     /* A task spins until all of its forks were called: the private ones, too, are taken from it. */
     rig r;
-    if (check_env("THRUM_WORKERS", 2) < 2)
+    if (check_env("THRUM_WORKERS", 2) < 2) {
         CHECK_SKIP("one worker cannot help itself");
+    }
     rig_begin(&r, 0);
-    if (!r.sched->can_order)
+    if (!r.sched->can_order) {
         CHECK_SKIP("the system cannot order processors");
-    for (int i = 0; i < SCALED(300); i++)
+    }
+    for (int i = 0; i < SCALED(300); i++) {
         CHECK_EQ(rig_run(&r, forks_and_spins, NULL), 0);
+    }
     rig_stop(&r);
 }
 
@@ -60,8 +65,9 @@ static int grow(void *arg) {
     node *n = arg;
     unsigned seed = n->seed;
     n->sum = 1;
-    if (n->depth == 0)
+    if (n->depth == 0) {
         return 0;
+    }
     node children[4];
     thrum_fork forks[4];
     const unsigned count = 1 + draw(&seed) % 4;
@@ -70,11 +76,13 @@ static int grow(void *arg) {
         const int depth = n->depth - 1 - (int)(draw(&seed) % 2);
         children[i] = (node){draw(&seed), depth < 0 ? 0 : depth, 0};
         thrum_fork_start(&forks[i], grow, &children[i]);
-        if (habit == 1)
+        if (habit == 1) {
             thrum_yield();
+        }
     }
-    if (habit == 2)
+    if (habit == 2) {
         nap();
+    }
     for (unsigned i = count; i-- > 0;) {
         CHECK_EQ(thrum_fork_join(&forks[i]), 0);
         n->sum += children[i].sum;
@@ -84,8 +92,9 @@ static int grow(void *arg) {
 
 static long expected(unsigned seed, int depth) {
     long sum = 1;
-    if (depth == 0)
+    if (depth == 0) {
         return sum;
+    }
     const unsigned count = 1 + draw(&seed) % 4;
     draw(&seed);
     for (unsigned i = 0; i < count; i++) {
@@ -154,8 +163,9 @@ static atomic_int nodes_run;
 static int run_node(void *arg) {
     const int i = (int)(intptr_t)arg;
     atomic_fetch_add(&nodes_run, 1);
-    if (i % 97 == 0)
+    if (i % 97 == 0) {
         thrum_yield();
+    }
     return 0;
 }
 
@@ -167,13 +177,15 @@ static int graph_entry(void *arg) {
     CHECK_EQ(thrum_dag_create(&dag), 0);
     for (int i = 0; i < layers * width; i++) {
         CHECK_EQ(thrum_dag_node(dag, run_node, (void *)(intptr_t)i), i);
-        for (int j = 0; i >= width && j < 3; j++)
+        for (int j = 0; i >= width && j < 3; j++) {
             CHECK_EQ(thrum_dag_edge(dag, (i / width - 1) * width + (i * 7 + j * 13) % width, i), 0);
+        }
     }
     const int rounds = SCALED(300);
     atomic_store(&nodes_run, 0);
-    for (int i = 0; i < rounds; i++)
+    for (int i = 0; i < rounds; i++) {
         CHECK_EQ(thrum_dag_run(dag), 0);
+    }
     CHECK_EQ(atomic_load(&nodes_run), rounds * layers * width);
     return thrum_dag_destroy(dag);
 }

@@ -67,8 +67,9 @@ static thrum_time shortly(unsigned *seed) {
 static int fails_twice(void *arg) {
     set *s = arg;
     s->calls++;
-    if (s->calls % 2 == 0)
+    if (s->calls % 2 == 0) {
         thrum_yield();
+    }
     return s->calls <= 2 ? -EIO : 0;
 }
 
@@ -100,16 +101,18 @@ static void use_lock(storm *st, set *s, unsigned *seed) {
     if (*seed % 3 == 0) {
         if (!is_late(st, thrum_rwlock_wrlock_until(&s->lock, shortly(seed)))) {
             int old = s->value++;
-            if (*seed % 2 == 0)
+            if (*seed % 2 == 0) {
                 thrum_yield();
+            }
             s->twin++;
             CHECK_EQ(s->value, old + 1);
             thrum_rwlock_unlock(&s->lock);
         }
     } else if (!is_late(st, thrum_rwlock_rdlock_until(&s->lock, shortly(seed)))) {
         CHECK_EQ(s->value, s->twin);
-        if (*seed % 2 == 0)
+        if (*seed % 2 == 0) {
             thrum_yield();
+        }
         CHECK_EQ(s->value, s->twin);
         thrum_rwlock_unlock(&s->lock);
     }
@@ -132,13 +135,16 @@ static void use_pool(storm *st, set *s, unsigned *seed) {
     size_t n = 1 + *seed % 3;
     if (!is_late(st, thrum_pool_borrow_n_until(s->pool, items, n, shortly(seed)))) {
         CHECK(atomic_fetch_add(&s->in_pool, (int)n) + (int)n <= 3);
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++) {
             memset(items[i], (int)i, 24);
-        if (*seed % 2 == 0)
+        }
+        if (*seed % 2 == 0) {
             thrum_yield();
+        }
         atomic_fetch_sub(&s->in_pool, (int)n);
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++) {
             thrum_pool_give_back(s->pool, items[i]);
+        }
     }
 }
 
@@ -195,8 +201,9 @@ static int reads(void *arg) {
     while (atomic_load(&t->writers) > 0) {
         thrum_rwlock_rdlock(&t->lock);
         long first = t->rows[0];
-        for (int i = 1; i < 16; i++)
+        for (int i = 1; i < 16; i++) {
             CHECK_EQ(t->rows[i], first);
+        }
         thrum_rwlock_unlock(&t->lock);
         thrum_yield();
     }
@@ -207,11 +214,13 @@ static int writes(void *arg) {
     table *t = ((actor *)arg)->arg;
     for (int round = 0; round < t->rounds; round++) {
         thrum_rwlock_wrlock(&t->lock);
-        for (int i = 0; i < 16; i++)
+        for (int i = 0; i < 16; i++) {
             t->rows[i]++;
+        }
         thrum_rwlock_unlock(&t->lock);
-        if (round % 8 == 0)
+        if (round % 8 == 0) {
             thrum_yield();
+        }
     }
     atomic_fetch_sub(&t->writers, 1);
     return 0;
@@ -273,12 +282,15 @@ static int work(void *arg) {
             thrum_tickets_take(&w->tickets, &p->ticket);
         }
         thrum_mutex_unlock(&w->mutex);
-        if (p == NULL)
+        if (!p) {
             return 0;
-        for (int i = p->number % 5; i > 0; i--)
+        }
+        for (int i = p->number % 5; i > 0; i--) {
             thrum_yield();
-        if (p->number % 3 != 0 || thrum_ticket_on_call(&p->ticket, write_piece, p) != 0)
+        }
+        if (p->number % 3 != 0 || thrum_ticket_on_call(&p->ticket, write_piece, p) != 0) {
             CHECK_EQ(write_piece(p), 0);
+        }
     }
 }
 

@@ -7,12 +7,14 @@
 
 TEST(cancel_against_wake) {
     /* Each wait is woken or cancelled, and nothing is lost. */
-    for (int kind = 0; kind < RACE_WRITE; kind++)
+    for (int kind = 0; kind < RACE_WRITE; kind++) {
         race_run((race_kind)kind, false, SCALED(1000));
+    }
 }
 
 TEST(deadline_against_wake) {
     /* Each wait is woken or times out, never early, and nothing is lost. */
-    for (int kind = 0; kind < RACE_KINDS; kind++)
+    for (int kind = 0; kind < RACE_KINDS; kind++) {
         race_run((race_kind)kind, true, SCALED(1000));
+    }
 }

@@ -63,10 +63,10 @@ static void *wake_those_who_ask(void *seat) {
     uint64_t random = (uint64_t)((crew_seat *)seat)->index;
     while (!atomic_load(&wander.over)) {
         wanderer *w = atomic_exchange(&wander.asked, NULL);
-        if (w == NULL) {
+        if (!w) {
             sched_yield();
         }
-        while (w != NULL) {
+        while (w) {
             wanderer *next = w->next; /* it may ask again as soon as it is told */
             atomic_store(&w->asks, false);
             poke(w, dice(&random) % 2);

@@ -49,7 +49,7 @@ static int take(th_work *work) {
 }
 
 static void owner_takes(th_work *work) {
-    if (work != NULL) {
+    if (work) {
         take(work);
         atomic_fetch_add(&f.owner_took, 1);
     }
@@ -58,7 +58,7 @@ static void owner_takes(th_work *work) {
 /* Takes as a worker does: out of the batch, which is filled from the ring. */
 static th_work *owner_next(void) {
     th_work *work = th_batch_take(&f.batch, &f.fence);
-    return work != NULL ? work : th_batch_fill(&f.batch, &f.ring, true);
+    return work ? work : th_batch_fill(&f.batch, &f.ring, true);
 }
 
 static void own(void) {
@@ -73,7 +73,7 @@ static void own(void) {
                 SPIN_UNTIL(atomic_load(&f.rescued) > 0);
             }
         }
-        while (work != NULL && !th_ring_push(&f.ring, work)) {
+        while (work && !th_ring_push(&f.ring, work)) {
             for (int k = 0; k < CAPACITY / 2; k++) {
                 owner_takes(owner_next());
             }
@@ -129,7 +129,7 @@ static void contend(uint32_t state, bool (*barrier)(void), int rescuers, int cou
     for (int i = 0; i < count; i++) {
         CHECK_EQ(atomic_load(&f.items[i].taken), 1);
     }
-    CHECK(!th_batch_seen(&f.batch) && f.slot == NULL);
+    CHECK(!th_batch_seen(&f.batch) && !f.slot);
     CHECK_EQ(f.fence.xrevoked, state);
     CHECK_EQ(f.fence.xtaking, 0);
     free(f.items);
@@ -186,7 +186,7 @@ static bool stands_still(void) {
 }
 
 static void count_taken(int *counts, const th_work *work) {
-    if (work != NULL) {
+    if (work) {
         counts[work - w.works]++;
     }
 }

@@ -28,8 +28,9 @@ typedef struct tied {
 } tied;
 
 static void on_own_thread(const tied *t) {
-    if (t->is_tied)
+    if (t->is_tied) {
         CHECK(pthread_equal(thread_now(), t->thread));
+    }
 }
 
 static int tied_body(void *arg) {
@@ -37,13 +38,15 @@ static int tied_body(void *arg) {
     storm *st = t->st;
     long got;
     on_own_thread(t);
-    if (t->index % 4 == 0)
+    if (t->index % 4 == 0) {
         thrum_yield();
+    }
     on_own_thread(t);
     int result = thrum_sem_wait_until(&st->sem, thrum_after_us(t->index % 3 * 40));
     CHECK(result == 0 || result == -ETIMEDOUT || result == -ECANCELED);
-    if (result == 0)
+    if (result == 0) {
         thrum_sem_post(&st->sem);
+    }
     on_own_thread(t);
     result = thrum_chan_recv_until(st->chan, &got, thrum_after_us(t->index % 100));
     CHECK(result == 0 || result == -ETIMEDOUT || result == -ECANCELED);
@@ -51,8 +54,9 @@ static int tied_body(void *arg) {
     on_own_thread(t);
     thrum_mutex_lock(&st->mutex);
     st->shared++;
-    if (t->index % 2 == 0)
+    if (t->index % 2 == 0) {
         thrum_yield();
+    }
     st->twin++;
     thrum_mutex_unlock(&st->mutex);
     on_own_thread(t);
@@ -83,8 +87,9 @@ static void one_binding(storm *st, unsigned *seed) {
     CHECK(result == 0 || result == -ETIMEDOUT);
     atomic_fetch_add(&st->sent, result == 0);
     for (int i = 0; i < TIED; i++) {
-        if ((*seed >> (4 + i)) % 4 == 0)
+        if ((*seed >> (4 + i)) % 4 == 0) {
             CHECK_EQ(thrum_cancel(handles[i]), 0);
+        }
     }
     for (int i = 0; i < TIED; i++) {
         int value = -1;
@@ -101,8 +106,9 @@ static void *binds(void *seat) {
     unsigned seed = (unsigned)s->index * 2654435761u + 7;
     for (int round = 0; round < st->rounds; round++) {
         one_binding(st, &seed);
-        if ((seed >> 20) % 4 == 0)
+        if ((seed >> 20) % 4 == 0) {
             sched_yield();
+        }
     }
     return NULL;
 }
@@ -129,8 +135,9 @@ static void run_storm(bool no_workers) {
     CHECK(st != NULL);
     storm_begin(st, 2000);
     rig_init(&st->r);
-    if (no_workers)
+    if (no_workers) {
         st->r.config.workers = 0;
+    }
     rig_start(&st->r);
     crew_start(&c, THREADS, binds, st);
     crew_join(&c);
@@ -175,8 +182,9 @@ static void *posts_and_binds(void *seat) {
     posts *x = s->arg;
     for (int round = 0; round < x->rounds; round++) {
         const bool binds_now = (round + s->index) % 3 != 0;
-        if (binds_now)
+        if (binds_now) {
             CHECK_EQ(thrum_sched_bind(x->r.sched), 0);
+        }
         for (int i = 0; i < 5; i++) {
             post *p = malloc(sizeof(*p));
             CHECK(p != NULL);
@@ -188,8 +196,9 @@ static void *posts_and_binds(void *seat) {
             CHECK_EQ(result, 0);
         }
         if (binds_now) {
-            if (round % 4 == 0)
+            if (round % 4 == 0) {
                 nap();
+            }
             CHECK_EQ(thrum_sched_unbind(), 0);
         }
     }
@@ -202,8 +211,9 @@ static void run_posts(bool no_workers) {
     CHECK(x != NULL);
     x->rounds = SCALED(3000);
     rig_init(&x->r);
-    if (no_workers)
+    if (no_workers) {
         x->r.config.workers = 0;
+    }
     rig_start(&x->r);
     crew_start(&c, THREADS, posts_and_binds, x);
     crew_join(&c);
@@ -262,8 +272,9 @@ static void *binds_once(void *seat) {
     CHECK_EQ(thrum_spawn(&handle, waits_long, x), 0);
     CHECK_EQ(thrum_detach(handle), 0);
     atomic_fetch_add(&x->in, 1);
-    if (((crew_seat *)seat)->index % 2 == 0)
+    if (((crew_seat *)seat)->index % 2 == 0) {
         nap();
+    }
     CHECK_EQ(thrum_sched_unbind(), 0); /* the stop waits for that */
     atomic_fetch_add(&x->left, 1);
     return NULL;
@@ -274,8 +285,9 @@ static void run_stops(bool no_workers) {
         stops x = {0};
         crew c, busy;
         rig_init(&x.r);
-        if (no_workers)
+        if (no_workers) {
             x.r.config.workers = 0;
+        }
         thrum_sem_init(&x.sem, 0);
         rig_start(&x.r);
         crew_start(&busy, 2, binds_till_stopped, &x);
@@ -328,8 +340,9 @@ static void run_cancelled(bool no_workers) {
         stops x = {0};
         crew c;
         rig_init(&x.r);
-        if (no_workers)
+        if (no_workers) {
             x.r.config.workers = 0;
+        }
         thrum_sem_init(&x.sem, 0);
         rig_start(&x.r);
         crew_start(&c, THREADS, binds_and_waits, &x);

@@ -78,7 +78,7 @@ static void contend(uint64_t capacity, int thieves, bool one, int count) {
     f.count = count;
     f.items = calloc((size_t)count, sizeof(item));
     f.slots = calloc(capacity, sizeof(*f.slots));
-    CHECK(f.items != NULL && f.slots != NULL);
+    CHECK(f.items && f.slots);
     th_ring_init(&f.ring, f.slots, capacity);
     crew_start(&c, thieves, thief, &f);
     for (int i = 0; i < count; i++) {
@@ -87,7 +87,7 @@ static void contend(uint64_t capacity, int thieves, bool one, int count) {
             /* full: spill, as a worker does, and pop one now and then */
             if (i % 3 == 0) {
                 th_work *work = th_ring_pop(&f.ring);
-                if (work != NULL) {
+                if (work) {
                     take(&f, work);
                 }
             } else {
@@ -97,7 +97,7 @@ static void contend(uint64_t capacity, int thieves, bool one, int count) {
         CHECK(th_ring_size(&f.ring) <= capacity);
         if (i % 5 == 0) {
             th_work *work = th_ring_pop(&f.ring);
-            if (work != NULL) {
+            if (work) {
                 take(&f, work);
             }
         }
@@ -174,7 +174,7 @@ TEST(chain_is_pushed_as_far_as_it_fits) {
         CHECK(th_ring_pop(&ring) == &works[i]);
     }
     CHECK_EQ(th_ring_push_chain(&ring, &chain, 100), 4);
-    CHECK(chain.first == NULL && chain.last == NULL && chain.count == 0);
+    CHECK(!chain.first && !chain.last && chain.count == 0);
     CHECK_EQ(th_ring_push_chain(&ring, &chain, 100), 0);
     for (int i = 8; i < 12; i++) {
         CHECK(th_ring_pop(&ring) == &works[i]);

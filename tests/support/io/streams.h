@@ -49,8 +49,9 @@ static inline void pair_writing(pair *p, size_t size) {
 }
 
 static inline void pair_end(pair *p) {
-    if (p->other >= 0)
+    if (p->other >= 0) {
         close(p->other);
+    }
     p->other = -1;
 }
 
@@ -71,8 +72,9 @@ static inline void demand(pair *p, const char *text) {
     size_t n = 0;
     ssize_t some = 0;
     fcntl(p->other, F_SETFL, flags | O_NONBLOCK);
-    while (n < sizeof got - 1 && (some = read(p->other, got + n, sizeof got - 1 - n)) > 0)
+    while (n < sizeof got - 1 && (some = read(p->other, got + n, sizeof got - 1 - n)) > 0) {
         n += (size_t)some;
+    }
     CHECK_STR(got, text);
     fcntl(p->other, F_SETFL, flags);
 }

@@ -31,7 +31,7 @@ static thrum_iovec pem_end(BIO *bio) {
     char *at;
     const long n = BIO_get_mem_data(bio, &at);
     thrum_iovec pem = {malloc((size_t)n), (size_t)n};
-    CHECK(n > 0 && pem.base != NULL);
+    CHECK(n > 0 && pem.base);
     memcpy(pem.base, at, (size_t)n);
     BIO_free(bio);
     return pem;
@@ -55,7 +55,7 @@ static void issue_for(issued *out, const char *name, const char *names, const is
     static long serial;
     X509 *x = X509_new();
     out->key = EVP_EC_gen("P-256");
-    CHECK(x != NULL && out->key != NULL);
+    CHECK(x && out->key);
     CHECK_EQ(X509_set_version(x, X509_VERSION_3), 1);
     ASN1_INTEGER_set(X509_get_serialNumber(x), ++serial);
     X509_gmtime_adj(X509_getm_notBefore(x), begins);
@@ -65,8 +65,9 @@ static void issue_for(issued *out, const char *name, const char *names, const is
     X509_set_issuer_name(x, X509_get_subject_name(issuer ? issuer->certificate : x));
     X509_set_pubkey(x, out->key);
     extend(x, NID_basic_constraints, issuer && !issues_others ? "CA:FALSE" : "critical,CA:TRUE");
-    if (names)
+    if (names) {
         extend(x, NID_subject_alt_name, names);
+    }
     CHECK(X509_sign(x, issuer ? issuer->key : out->key, EVP_sha256()) > 0);
     out->certificate = x;
     BIO *bio = BIO_new(BIO_s_mem());
@@ -107,17 +108,19 @@ static void *beside_main(void *arg) {
 
 static void beside_begin(beside *b, thrum_fn fn, void *arg) {
     *b = (beside){.fn = fn, .arg = arg};
-    if (thrum_sched_current() != NULL)
+    if (thrum_sched_current()) {
         CHECK_EQ(thrum_spawn(&b->task, fn, arg), 0);
-    else
+    } else {
         CHECK_EQ(pthread_create(&b->thread, NULL, beside_main, b), 0);
+    }
 }
 
 static int beside_end(beside *b) {
-    if (b->task != NULL)
+    if (b->task) {
         CHECK_EQ(thrum_join(b->task, &b->result), 0);
-    else
+    } else {
         CHECK_EQ(pthread_join(b->thread, NULL), 0);
+    }
     return b->result;
 }
 
@@ -228,7 +231,7 @@ CHECK_UNUSED static void says(thrum_tls *from, thrum_tls *to, const char *text) 
 CHECK_UNUSED static void check_error(thrum_tls *tls, const char *expected) {
     char text[200];
     thrum_tls_error(tls, text, sizeof text);
-    if (strstr(text, expected) == NULL) {
+    if (!strstr(text, expected)) {
         check_failed(__FILE__, __LINE__, "\"%s\" is not in \"%s\"", expected, text);
     }
 }
@@ -249,8 +252,9 @@ typedef struct raw {
 static void *raw_main(void *arg) {
     raw *r = arg;
     r->ctx = SSL_CTX_new(TLS_method());
-    if (r->version != 0)
+    if (r->version != 0) {
         CHECK_EQ(SSL_CTX_set_max_proto_version(r->ctx, r->version), 1);
+    }
     if (r->is_server) {
         CHECK_EQ(SSL_CTX_use_certificate(r->ctx, r->w->own.certificate), 1);
         CHECK_EQ(SSL_CTX_use_PrivateKey(r->ctx, r->w->own.key), 1);

@@ -47,7 +47,7 @@ static inline void capture_end(void) {
 /* Reads on until the text is there, and forgets all up to its end. */
 static inline void await(const char *part) {
     char *at;
-    while ((at = strstr(caught.text, part)) == NULL) {
+    while (!(at = strstr(caught.text, part))) {
         const unsigned room = (unsigned)(sizeof(caught.text) - 1 - caught.length);
         const ssize_t n = read(caught.out, caught.text + caught.length, room);
         if (n < 0 && errno == EINTR) {
@@ -61,8 +61,8 @@ static inline void await(const char *part) {
         caught.text[caught.length] = '\0';
     }
     const size_t used = (size_t)(at - caught.text) + strlen(part);
-    const char *bad = unwanted != NULL ? strstr(caught.text, unwanted) : NULL;
-    if (bad != NULL && (size_t)(bad - caught.text) + strlen(unwanted) <= used) {
+    const char *bad = unwanted ? strstr(caught.text, unwanted) : NULL;
+    if (bad && (size_t)(bad - caught.text) + strlen(unwanted) <= used) {
         capture_end();
         check_failed(__FILE__, __LINE__, "\"%s\" is in: %.900s", unwanted, caught.text);
     }

@@ -38,7 +38,7 @@ static inline const char *json_string(const char *at) {
         at++;
         if (*at == 'u' && strspn(at + 1, "0123456789abcdefABCDEF") >= 4) {
             at += 4;
-        } else if (*at == '\0' || strchr("\"\\/bfnrt", *at) == NULL) {
+        } else if (*at == '\0' || !strchr("\"\\/bfnrt", *at)) {
             json_wrong(at, "what a backslash stands before");
         }
     }

@@ -15,7 +15,7 @@ static char path[160];
 static void folder_make(void) {
     const char *given = getenv("RECORDED_FOLDER"); /* by the process that has started this one */
     const char *base = getenv("TEMP");
-    if (given != NULL) {
+    if (given) {
         snprintf(folder, sizeof(folder), "%s", given);
     } else {
         snprintf(folder, sizeof(folder), "%s/thrum-recorder-XXXXXX", base ? base : "/tmp");

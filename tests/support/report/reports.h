@@ -46,7 +46,7 @@ CHECK_UNUSED static void watched_begin(rig *r) {
 
 CHECK_UNUSED static void check_told(const char *text) {
     pthread_mutex_lock(&report_lock);
-    if (strstr(report_text, text) == NULL) {
+    if (!strstr(report_text, text)) {
         check_failed(__FILE__, __LINE__, "\"%s\" is not in: %s", text, report_text);
     }
     pthread_mutex_unlock(&report_lock);

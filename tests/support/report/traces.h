@@ -76,7 +76,7 @@ static inline void trace_string(trace_page *p, char *out, size_t size) {
         size_t n = trace_character(p);
         if (*p->at == '\\') {
             p->at++;
-            CHECK(*p->at != '\0' && strchr("\"\\/bfnrt", *p->at) != NULL);
+            CHECK(*p->at != '\0' && strchr("\"\\/bfnrt", *p->at));
         }
         CHECK(length + n < size);
         memcpy(out + length, p->at, n);
@@ -215,7 +215,7 @@ static inline void trace_event_check(trace_page *p, const trace_event *e) {
         CHECK_STR(e->s, "t");
         p->instants++;
     } else {
-        CHECK(e->id[0] != '\0' && strchr("sfbe", e->ph[0]) != NULL && e->ph[1] == '\0');
+        CHECK(e->id[0] != '\0' && strchr("sfbe", e->ph[0]) && e->ph[1] == '\0');
         CHECK((e->ph[0] == 'f') == (strcmp(e->bp, "e") == 0));
         p->arrows_from += e->ph[0] == 's';
         p->arrows_to += e->ph[0] == 'f';

@@ -90,8 +90,9 @@ static inline void cast_join(cast *c) {
 
 static inline int waiting_count(void *const *first) {
     int n = 0;
-    for (const th_waiter *w = *first; w != NULL; w = w->next)
+    for (const th_waiter *w = *first; w; w = w->next) {
         n++;
+    }
     return n;
 }
 

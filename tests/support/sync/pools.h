@@ -27,10 +27,12 @@ static inline int construct(void *item, void *ctx) {
     stage *s = ctx;
     object *o = item;
     CHECK_EQ((uintptr_t)item % 16, 0);
-    if (s->blocks)
+    if (s->blocks) {
         thrum_yield();
-    if (atomic_load(&s->fail_in) > 0 && atomic_fetch_sub(&s->fail_in, 1) == 1)
+    }
+    if (atomic_load(&s->fail_in) > 0 && atomic_fetch_sub(&s->fail_in, 1) == 1) {
         return -EIO;
+    }
     atomic_store(&o->users, 0);
     o->plain = 0;
     memset(o->rest, 0x11, sizeof(o->rest));
@@ -42,8 +44,9 @@ static inline void destruct(void *item, void *ctx) {
     stage *s = ctx;
     object *o = item;
     CHECK_EQ(atomic_load(&o->users), 0);
-    if (s->blocks)
+    if (s->blocks) {
         thrum_yield();
+    }
     memset(o->rest, 0x22, sizeof(o->rest));
     atomic_fetch_add(&s->destructed, 1);
 }

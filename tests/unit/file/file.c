@@ -97,8 +97,9 @@ static int large_body(void *arg) {
     unsigned char *bytes = malloc(LARGE);
     unsigned char *again = malloc(LARGE + 5);
     (void)arg;
-    for (size_t i = 0; i < LARGE; i++)
+    for (size_t i = 0; i < LARGE; i++) {
         bytes[i] = (unsigned char)(i * 7 + i / 4096);
+    }
     thrum_io io = opened("a", NEW);
     thrum_io to = opened("b", NEW);
     CHECK_EQ(thrum_file_pwrite(io, bytes, LARGE, 5, far_off()), LARGE);
@@ -351,10 +352,11 @@ static int names_body(void *arg) {
     CHECK_EQ(thrum_file_rename("d/a", "d/b", THRUM_FILE_NO_REPLACE, THRUM_FOREVER), -EEXIST);
     CHECK_EQ(thrum_file_rename("d/a", "c", THRUM_FILE_NO_REPLACE, THRUM_FOREVER), 0);
     CHECK_EQ(thrum_file_rename("d/b", "d/e", 0, THRUM_FOREVER), 0);
-    if (HAS_SYMLINKS)
+    if (HAS_SYMLINKS) {
         symlink_body();
-    else
+    } else {
         CHECK_EQ(thrum_file_symlink("d/e", "l", THRUM_FOREVER), -ENOSYS);
+    }
     CHECK_EQ(thrum_file_rmdir("d", THRUM_FOREVER), -ENOTEMPTY);
     CHECK_EQ(thrum_file_unlink("d/e", THRUM_FOREVER), 0);
     CHECK_EQ(thrum_file_rmdir("d", THRUM_FOREVER), 0);

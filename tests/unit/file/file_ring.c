@@ -62,8 +62,9 @@ static void end(void) {
 
 static bool is_untouched(void) {
     for (int i = 0; i < SIZE; i++) {
-        if (memory[i] != '-')
+        if (memory[i] != '-') {
             return false;
+        }
     }
     return true;
 }

@@ -12,8 +12,9 @@ static unsigned char *bytes, *again;
 
 static thrum_io made(void) {
     thrum_io io = opened("a", NEW);
-    for (size_t i = 0; i < SIZE; i++)
+    for (size_t i = 0; i < SIZE; i++) {
         bytes[i] = (unsigned char)(i * 7 + i / 4096);
+    }
     CHECK_EQ(thrum_file_pwrite(io, bytes, SIZE, 0, THRUM_FOREVER), SIZE);
     memset(again, 0, SIZE);
     return io;
@@ -69,8 +70,9 @@ static void with_memory(thrum_fn body, unsigned workers) {
     rig_start(&r);
     CHECK_EQ(rig_run(&r, body, NULL), 0);
     rig_stop(&r);
-    if (!workers)
+    if (!workers) {
         CHECK_EQ(body(NULL), 0);
+    }
     free(bytes);
     free(again);
     out_of_dir(path);

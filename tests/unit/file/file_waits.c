@@ -38,8 +38,9 @@ static void hang(void) {
 }
 
 ssize_t __wrap_pread(int fd, void *to, size_t size, off_t offset) {
-    if (fd == io.fd)
+    if (fd == io.fd) {
         hang(); /* no others: reports read the program's file */
+    }
     return __real_pread(fd, to, size, offset);
 }
 
@@ -49,21 +50,24 @@ ssize_t __wrap_pwrite(int fd, const void *from, size_t size, off_t offset) {
 }
 
 int __wrap_fcntl(int fd, int command, void *arg) {
-    if (command == F_OFD_SETLK)
+    if (command == F_OFD_SETLK) {
         hang();
+    }
     return __real_fcntl(fd, command, arg);
 }
 
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f) {
-    if (number == SYS_getdents64)
+    if (number == SYS_getdents64) {
         hang();
+    }
     return __real_syscall(number, a, b, c, d, e, f);
 }
 
 /* The library's where it does not ask the system itself, and no other one's: fds_open reads. */
 struct dirent *__wrap_readdir(DIR *folder) {
-    if (dir != NULL)
+    if (dir) {
         hang();
+    }
     return __real_readdir(folder);
 }
 
@@ -150,8 +154,9 @@ TEST(a_hanging_read_is_given_up) {
     CHECK_EQ(rig_run(&r, read_result, NULL), -EBADF);
     rig_stop(&r);
     end();
-    for (unsigned i = 0; i < sizeof memory; i++)
+    for (unsigned i = 0; i < sizeof memory; i++) {
         CHECK_EQ(memory[i], '-');
+    }
 }
 
 TEST(the_number_stays_until_the_read_has_ended) {
@@ -272,11 +277,13 @@ TEST(what_nobody_waits_for_is_not_begun) {
     rig r;
     thrum_handle *readers[MANY];
     begin(&r, "text");
-    for (int i = 0; i < MANY; i++)
+    for (int i = 0; i < MANY; i++) {
         readers[i] = start(&r, read_result, NULL);
+    }
     SPIN_UNTIL(figures().waiting == MANY && atomic_load(&inside) >= 32);
-    for (int i = MANY - 1; i >= 0; i--)
+    for (int i = MANY - 1; i >= 0; i--) {
         CHECK_EQ(cancel(readers[i]), -ECANCELED);
+    }
     CHECK_EQ(figures().queued, 0);
     CHECK_EQ(figures().waiting, 0);
     CHECK_EQ(thrum_io_close(io), 0);
@@ -316,7 +323,7 @@ TEST(what_was_opened_for_nobody_is_closed) {
     CHECK_EQ(mkfifo("fifo", 0600), 0);
     thrum_handle *opener = start(&r, open_result, NULL);
     SPIN_UNTIL(figures().waiting == 1);
-    while (strstr(text, " opens fifo") == NULL) { /* it is about to wait */
+    while (!strstr(text, " opens fifo")) { /* it is about to wait */
         FILE *out = fmemopen(text, sizeof text, "w");
         CHECK_EQ(thrum_dump(r.sched, out, THRUM_TEXT), 0);
         fclose(out);
@@ -475,10 +482,12 @@ static int use_in_child(void *arg) {
 TEST(a_child_has_threads_of_its_own) {
     /* The parent's operations, threads and files are the parent's. */
     rig r;
-    if (UNDER_TSAN)
+    if (UNDER_TSAN) {
         CHECK_SKIP("the sanitizer takes no threads after a fork of threads");
-    if (UNDER_ASAN)
+    }
+    if (UNDER_ASAN) {
         CHECK_SKIP("the sanitizer's allocator may be locked in the child, by a thread not there");
+    }
     begin(&r, "text");
     thrum_handle *reader = start(&r, read_result, NULL);
     SPIN_UNTIL(atomic_load(&inside) == 1);

@@ -135,8 +135,9 @@ static int call_wait(void *arg) {
 }
 
 static int post_eight(void *arg) {
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 8; i++) {
         thrum_sem_post(&((stage *)arg)->sem);
+    }
     return 0;
 }
 
@@ -220,8 +221,9 @@ TEST(calls_begin_first_come_first_served) {
     CHECK_EQ(atomic_load(&s->log.count), 0);
     thrum_sem_post(&s->sem);
     cast_join(c);
-    for (int i = 0; i < 20; i++)
+    for (int i = 0; i < 20; i++) {
         CHECK_EQ(s->log.seen[i], i + 1);
+    }
     CHECK_EQ(pool_threads(&r), 1);
     free(s);
     rig_stop(&r);
@@ -264,8 +266,9 @@ static int threads_of_process(void) {
     int n = 0;
     DIR *dir = opendir("/proc/self/task");
     CHECK(dir != NULL);
-    for (const struct dirent *e; (e = readdir(dir)) != NULL;)
+    for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
         n += e->d_name[0] != '.';
+    }
     closedir(dir);
     return n;
 }
@@ -320,8 +323,9 @@ TEST(stop_ends_threads_that_would_stay) {
         CHECK_EQ(pool_threads(&r), 8);
         free(s);
         rig_stop(&r);
-        if (round == 0) /* by now there is the watchdog, which stays */
+        if (round == 0) { /* by now there is the watchdog, which stays */
             before = threads_of_process();
+        }
         YIELD_UNTIL(threads_of_process() <= before); /* a joined thread may be seen for a moment */
     }
 }
@@ -459,8 +463,9 @@ static int call_maybe(void *arg) {
     stage *s = a->arg;
     for (int i = 0; i < s->rounds; i++) {
         int result = -1;
-        if (i % 3 == a->index % 3)
+        if (i % 3 == a->index % 3) {
             th_os_fail_thread(0, 1);
+        }
         const int code = thrum_blocking(note_concurrency, s, &result);
         CHECK(code == 0 || code == -EAGAIN);
         CHECK_EQ(result > 0, code == 0);

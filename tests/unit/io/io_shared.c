@@ -74,8 +74,9 @@ static void *drain_flood(void *seat) {
     flood *f = ((crew_seat *)seat)->arg;
     static char bytes[3000];
     ssize_t n;
-    while ((n = read(f->ends[0], bytes, sizeof bytes)) > 0)
+    while ((n = read(f->ends[0], bytes, sizeof bytes)) > 0) {
         f->got += (size_t)n;
+    }
     return NULL;
 }
 
@@ -99,10 +100,11 @@ TEST(large_writes_go_in_pieces) {
         CHECK_EQ(pipe(f.ends), 0);
         th_os_fail(TH_OS_FAULT_REOPEN, 0, i & 1 ? UINT32_MAX : 0);
         crew_start(&c, 1, drain_flood, &f);
-        if (i & 2)
+        if (i & 2) {
             rig_do(0, write_flood, &f);
-        else
+        } else {
             CHECK_EQ(write_flood(&f), 0);
+        }
         crew_join(&c);
         th_os_fail(TH_OS_FAULT_REOPEN, 0, 0);
         CHECK_EQ(f.got, FLOOD);

@@ -19,7 +19,7 @@ static void plain(int number) {
 }
 
 static void with_info(int number, siginfo_t *info, void *context) {
-    CHECK(info->si_signo == number && context != NULL);
+    CHECK(info->si_signo == number && context);
     called += number;
     value = info->si_value.sival_int;
 }
@@ -201,8 +201,9 @@ TEST(flags_of_the_program_stay) {
     set(SIGCHLD, (struct sigaction){.sa_handler = SIG_IGN});
     CHECK_EQ(thrum_signal_catch(SIGCHLD), 0);
     const pid_t child = fork();
-    if (child == 0)
+    if (child == 0) {
         _exit(0);
+    }
     CHECK_EQ(waitpid(child, NULL, 0), -1); /* it left nothing behind */
     CHECK_EQ(errno, ECHILD);
     CHECK_EQ(thrum_signal_release(SIGCHLD), 0);
@@ -235,8 +236,9 @@ TEST(a_child_of_a_fork_catches_its_own) {
         CHECK(get(SIGUSR1).sa_handler == SIG_DFL && get(SIGUSR2).sa_handler == SIG_DFL);
         CHECK_EQ(taken(SIGUSR2), -ETIMEDOUT);
         round_of(SIGUSR2);
-        if (UNDER_TSAN || UNDER_ASAN) /* no threads there; or an allocator that stays locked */
+        if (UNDER_TSAN || UNDER_ASAN) { /* no threads there; or an allocator that stays locked */
             _exit(0);
+        }
         rig inner;
         rig_begin(&inner, 2);
         rig_go(&inner, wait_in_child, NULL);

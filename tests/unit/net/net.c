@@ -53,8 +53,9 @@ static int ipv6_body(void *arg) {
 
 TEST(ipv6_connects_both_sides) {
     /* The same with IPv6. */
-    if (!has_ipv6())
+    if (!has_ipv6()) {
         CHECK_SKIP("no IPv6 here");
+    }
     both(ipv6_body);
 }
 
@@ -387,8 +388,9 @@ TEST(ipv6_alone) {
     thrum_listen_options options = THRUM_LISTEN_OPTIONS_INIT;
     char where[THRUM_ADDRESS_TEXT], text[THRUM_ADDRESS_TEXT];
     thrum_io six, four;
-    if (!has_ipv6())
+    if (!has_ipv6()) {
         CHECK_SKIP("no IPv6 here");
+    }
     options.flags = THRUM_LISTEN_IPV6_ONLY;
     int code = -EADDRINUSE; /* another program may have the port */
     for (int i = 0; i < 1000 && code; i++) {
@@ -396,8 +398,9 @@ TEST(ipv6_alone) {
         CHECK_EQ(thrum_io_local(six, where, sizeof where), 0);
         snprintf(text, sizeof text, "tcp:127.0.0.1%s", strrchr(where, ':'));
         code = thrum_listen(&four, text, NULL);
-        if (code == 0)
+        if (code == 0) {
             CHECK_EQ(thrum_io_close(four), 0);
+        }
         CHECK_EQ(thrum_io_close(six), 0);
     }
     CHECK_EQ(code, 0);

@@ -32,8 +32,9 @@ static void say(struct addrinfo **list, int family, const char *address) {
     a->ai_addrlen = parsed.reserved_size;
     a->ai_addr = (struct sockaddr *)(void *)(a + 1);
     memcpy(a->ai_addr, parsed.reserved_words, parsed.reserved_size);
-    while (*list)
+    while (*list) {
         list = &(*list)->ai_next;
+    }
     *list = a;
 }
 
@@ -42,32 +43,39 @@ int __wrap_getaddrinfo(const char *host, const char *service, const struct addri
     CHECK(service == NULL);
     *out = NULL;
     atomic_fetch_add(&calls, 1);
-    while (atomic_load(&slow))
+    while (atomic_load(&slow)) {
         sched_yield();
-    if (strcmp(host, "again.test") == 0)
+    }
+    if (strcmp(host, "again.test") == 0) {
         return EAI_AGAIN;
-    if (strcmp(host, "broken.test") == 0)
+    }
+    if (strcmp(host, "broken.test") == 0) {
         return EAI_FAIL;
-    if (strcmp(host, "full.test") == 0)
+    }
+    if (strcmp(host, "full.test") == 0) {
         return EAI_MEMORY;
+    }
     if (strcmp(host, "six.test") != 0 && strcmp(host, "four.test") != 0 &&
         strcmp(host, "both.test") != 0 && strcmp(host, "far.test") != 0 &&
-        strcmp(host, "mute.test") != 0)
+        strcmp(host, "mute.test") != 0) {
         return EAI_NONAME;
+    }
     /* At the first two nothing answers, or there is no way to them. */
     if (strcmp(host, "far.test") == 0 || strcmp(host, "mute.test") == 0) {
         say(out, AF_INET, "127.0.0.2");
         say(out, AF_INET, "127.0.0.3");
-        if (strcmp(host, "far.test") == 0)
+        if (strcmp(host, "far.test") == 0) {
             say(out, AF_INET, "127.0.0.1");
+        }
         return 0;
     }
     if (strcmp(host, "four.test") != 0 && hints->ai_family != AF_INET) {
         say(out, AF_INET6, "::1");
         say(out, AF_INET6, "fd00::1");
     }
-    if (strcmp(host, "six.test") != 0 && hints->ai_family != AF_INET6)
+    if (strcmp(host, "six.test") != 0 && hints->ai_family != AF_INET6) {
         say(out, AF_INET, "127.0.0.1");
+    }
     return *out ? 0 : EAI_NONAME;
 }
 
@@ -261,10 +269,12 @@ static int ask_in_child(void *arg) {
 TEST(a_child_asks_anew) {
     /* The parent's threads and their questions are not the child's. */
     rig r;
-    if (UNDER_TSAN)
+    if (UNDER_TSAN) {
         CHECK_SKIP("the sanitizer takes no threads after a fork of threads");
-    if (UNDER_ASAN)
+    }
+    if (UNDER_ASAN) {
         CHECK_SKIP("the sanitizer's allocator may be locked in the child, by a thread not there");
+    }
     rig_begin(&r, 1);
     give_up(begin_lookup(&r));
     pid_t child = fork();
@@ -327,8 +337,9 @@ static int silent_at(uint32_t host, uint16_t *port, int fds[], int n) {
         .sin_family = AF_INET, .sin_addr.s_addr = htonl(host), .sin_port = htons(*port)};
     socklen_t size = sizeof at;
     fds[0] = socket(AF_INET, SOCK_STREAM, 0);
-    if (bind(fds[0], (void *)&at, size) < 0)
+    if (bind(fds[0], (void *)&at, size) < 0) {
         return -1;
+    }
     CHECK_EQ(listen(fds[0], 0), 0);
     CHECK_EQ(getsockname(fds[0], (void *)&at, &size), 0);
     *port = ntohs(at.sin_port);
@@ -366,8 +377,9 @@ TEST(silent_addresses_are_left_behind) {
     thrum_io listener = listen_at("tcp:127.0.0.1:0", where);
     uint16_t port = (uint16_t)atoi(where + 14);
     if (silent_at(INADDR_LOOPBACK + 1, &port, two, 5) < 0 ||
-        silent_at(INADDR_LOOPBACK + 2, &port, three, 5) < 0)
+        silent_at(INADDR_LOOPBACK + 2, &port, three, 5) < 0) {
         CHECK_SKIP("the port is taken");
+    }
     const int before = open_count();
     rig_do(0, dial_beside_body, &port);
     CHECK_EQ(dial_beside_body(&port), 0);

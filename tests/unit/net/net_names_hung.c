@@ -32,8 +32,9 @@ int __wrap_getaddrinfo(const char *host, const char *service, const struct addri
     *out = NULL;
     if (strncmp(host, "hang", 4) == 0) {
         atomic_fetch_add(&inside, 1);
-        while (!atomic_load(&over))
+        while (!atomic_load(&over)) {
             sched_yield();
+        }
         atomic_fetch_sub(&inside, 1);
         return EAI_AGAIN;
     }
@@ -55,7 +56,7 @@ void __wrap_th_os_hosts_path(char *path, size_t size) {
 static void begin(rig *r, const char *hosts) {
     snprintf(hosts_path, sizeof hosts_path, "thrum-hosts-%d", (int)getpid());
     FILE *file = fopen(hosts_path, "wb");
-    CHECK(file != NULL && fputs(hosts, file) >= 0 && fclose(file) == 0);
+    CHECK(file && fputs(hosts, file) >= 0 && fclose(file) == 0);
     atomic_store(&over, false);
     rig_begin(r, 0);
 }
@@ -64,9 +65,9 @@ static void end(rig *r) {
     th_jobs_figures figures;
     rig_stop(r);
     atomic_store(&over, true);
-    do
+    do {
         th_jobs_read(&th_resolver_jobs, &figures);
-    while (figures.threads > 0);
+    } while (figures.threads > 0);
     CHECK_EQ(atomic_load(&inside), 0);
     CHECK_EQ(unlink(hosts_path), 0);
 }
@@ -145,8 +146,9 @@ TEST(a_lookup_that_is_given_up_lets_the_next_one_begin) {
     give_up(handles[0]);
     CHECK_EQ(result_of(next), -ENOENT);
     atomic_store(&over, true);
-    for (unsigned i = 1; i < TH_ASKERS_MAX; i++)
+    for (unsigned i = 1; i < TH_ASKERS_MAX; i++) {
         CHECK_EQ(result_of(handles[i]), -EAGAIN);
+    }
     end(&r);
 }
 
@@ -160,8 +162,9 @@ TEST(lookups_that_hang_do_not_count) {
     CHECK_EQ(ask("none.test"), -ENOENT);
     CHECK_EQ(atomic_load(&inside), HUNG);
     atomic_store(&over, true);
-    for (unsigned i = 0; i < HUNG; i++)
+    for (unsigned i = 0; i < HUNG; i++) {
         CHECK_EQ(result_of(handles[i]), -EAGAIN);
+    }
     end(&r);
 }
 
@@ -212,8 +215,9 @@ TEST(names_of_this_machine_wait_for_no_others) {
     CHECK_EQ(rig_run(&r, dial_itself, "127.0.0.1"), 0);
     atomic_store(&over, true);
     CHECK_EQ(result_of(other), -ENOENT);
-    for (unsigned i = 0; i < TH_ASKERS_MAX; i++)
+    for (unsigned i = 0; i < TH_ASKERS_MAX; i++) {
         CHECK_EQ(result_of(handles[i]), -EAGAIN);
+    }
     end(&r);
 }
 

@@ -194,15 +194,17 @@ static int dial_full(void *arg) {
     snprintf(s->where, sizeof s->where, "unix:@thrum-test-%d", (int)getpid());
     CHECK_EQ(thrum_listen(&s->listener, s->where, &options), 0);
     int n = 0;
-    while (n < 2)
+    while (n < 2) {
         CHECK_EQ(thrum_dial(&queued[n++], s->where, far_off()), 0);
+    }
     CHECK_EQ(thrum_dial(&io, s->where, soon()), -ETIMEDOUT);
     CHECK_EQ(thrum_accept(s->listener, &far), 0);
     CHECK_EQ(thrum_dial(&io, s->where, far_off()), 0);
     CHECK_EQ(thrum_io_close(io), 0);
     CHECK_EQ(thrum_io_close(far), 0);
-    while (n > 0)
+    while (n > 0) {
         CHECK_EQ(thrum_io_close(queued[--n]), 0);
+    }
     CHECK_EQ(thrum_io_close(s->listener), 0);
     return 0;
 }
@@ -265,8 +267,9 @@ TEST(a_dial_ends_at_its_deadline_and_by_a_cancel) {
     snprintf(s.where, sizeof s.where, "tcp:127.0.0.1:%u", ntohs(at.sin_port));
     rig_do(0, dial_silent_body, &s);
     CHECK_EQ(thrum_dial(&io, s.where, soon()), -ETIMEDOUT);
-    while (n > 0)
+    while (n > 0) {
         close(fds[--n]);
+    }
 }
 
 /* ---- listeners that were made elsewhere ---- */

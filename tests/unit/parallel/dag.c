@@ -36,10 +36,12 @@ static int chain_entry(void *arg) {
     (void)arg;
     const int n = SCALED(1000000);
     thrum_dag *dag = new_dag();
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         CHECK_EQ(thrum_dag_node(dag, next_of_chain, (void *)(intptr_t)i), i);
-    for (int i = 1; i < n; i++)
+    }
+    for (int i = 1; i < n; i++) {
         CHECK_EQ(thrum_dag_edge(dag, i - 1, i), 0);
+    }
     for (int i = 0; i < 2; i++) {
         chain_count = 0;
         CHECK_EQ(thrum_dag_run(dag), 0);
@@ -66,8 +68,9 @@ static int open_it(void *arg) {
 
 static int leaf(void *arg) {
     CHECK_EQ(opened, 1);
-    if ((intptr_t)arg % 5 == 0)
+    if ((intptr_t)arg % 5 == 0) {
         thrum_yield();
+    }
     atomic_fetch_add(&leaves, 1);
     return 0;
 }
@@ -91,8 +94,9 @@ static int fan_entry(void *arg) {
         CHECK_EQ(thrum_dag_edge(dag, first, node), 0);
         CHECK_EQ(thrum_dag_edge(dag, node, last), 0);
     }
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         CHECK_EQ(thrum_dag_run(dag), 0);
+    }
     CHECK_EQ(opened, 0);
     CHECK_EQ(thrum_dag_destroy(dag), 0);
     return 0;
@@ -115,8 +119,9 @@ static int diamond_entry(void *arg) {
     (void)arg;
     thrum_dag *dag = new_dag();
     sums[0] = 0;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         CHECK_EQ(thrum_dag_node(dag, diamond_node, &sums[i]), i);
+    }
     CHECK_EQ(thrum_dag_edge(dag, 1, 3), 0);
     CHECK_EQ(thrum_dag_edge(dag, 0, 2), 0);
     CHECK_EQ(thrum_dag_edge(dag, 0, 1), 0);
@@ -180,8 +185,9 @@ static int random_entry(void *arg) {
     unsigned seed = 12345;
     static int edges[3 * RANDOM_NODES][2];
     thrum_dag *dag = new_dag();
-    for (int i = 0; i < RANDOM_NODES; i++)
+    for (int i = 0; i < RANDOM_NODES; i++) {
         CHECK_EQ(thrum_dag_node(dag, take_stamp, &stamps[i]), i);
+    }
     for (size_t i = 0; i < COUNT_OF(edges); i++) {
         seed = seed * 1103515245 + 12345;
         const int a = (int)(seed >> 16) % RANDOM_NODES;
@@ -189,18 +195,21 @@ static int random_entry(void *arg) {
         const int b = (int)(seed >> 16) % RANDOM_NODES;
         edges[i][0] = a < b ? a : b;
         edges[i][1] = a == b ? (a + 1) % RANDOM_NODES : a < b ? b : a;
-        if (edges[i][0] > edges[i][1])
+        if (edges[i][0] > edges[i][1]) {
             edges[i][0] = edges[i][1] - (edges[i][1] > 0);
-        if (edges[i][0] == edges[i][1])
+        }
+        if (edges[i][0] == edges[i][1]) {
             edges[i][1]++;
+        }
         CHECK_EQ(thrum_dag_edge(dag, edges[i][0], edges[i][1]), 0);
     }
     for (int round = 0; round < 50; round++) {
         atomic_store(&stamp, 0);
         CHECK_EQ(thrum_dag_run(dag), 0);
         CHECK_EQ(atomic_load(&stamp), RANDOM_NODES);
-        for (size_t i = 0; i < COUNT_OF(edges); i++)
+        for (size_t i = 0; i < COUNT_OF(edges); i++) {
             CHECK(stamps[edges[i][0]] < stamps[edges[i][1]]);
+        }
     }
     CHECK_EQ(thrum_dag_destroy(dag), 0);
     return 0;
@@ -222,8 +231,9 @@ static int failure_entry(void *arg) {
     (void)arg;
     static int codes[6];
     thrum_dag *dag = new_dag();
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 6; i++) {
         CHECK_EQ(thrum_dag_node(dag, fails, &codes[i]), i);
+    }
     /* 0 -> 1 -> 2, 3 -> 2, 4 -> 5 */
     CHECK_EQ(thrum_dag_edge(dag, 0, 1), 0);
     CHECK_EQ(thrum_dag_edge(dag, 1, 2), 0);
@@ -254,8 +264,9 @@ TEST(what_comes_after_a_failure_is_left_out) {
 static int cycle_entry(void *arg) {
     (void)arg;
     thrum_dag *dag = new_dag();
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         CHECK_EQ(thrum_dag_node(dag, count_run, NULL), i);
+    }
     atomic_store(&ran, 0);
     CHECK_EQ(thrum_dag_edge(dag, 0, 1), 0);
     CHECK_EQ(thrum_dag_edge(dag, 1, 2), 0);
@@ -308,8 +319,9 @@ static int asks_itself(void *arg) {
     CHECK_EQ(thrum_dag_node(running, nothing, NULL), -EBUSY);
     CHECK_EQ(thrum_dag_edge(running, 0, 0), -EBUSY);
     CHECK_EQ(thrum_dag_destroy(running), -EBUSY);
-    if (atomic_fetch_add(&inner, 1) > 0)
+    if (atomic_fetch_add(&inner, 1) > 0) {
         return 0;
+    }
     CHECK_EQ(thrum_dag_run(running), 0); /* one more run, in a node of the first */
     CHECK_EQ(atomic_load(&inner), 2);
     thrum_sem_post(&at_node);
@@ -352,8 +364,9 @@ static thrum_sem relay[4];
 
 static int waits_and_posts(void *arg) {
     const ptrdiff_t i = (thrum_sem *)arg - relay;
-    if (i < 3)
+    if (i < 3) {
         CHECK_EQ(thrum_sem_wait(&relay[i + 1]), 0);
+    }
     thrum_sem_post(&relay[i]);
     return 0;
 }
@@ -380,12 +393,14 @@ TEST(nodes_that_block_let_the_others_run) {
 static int runs_a_graph(void *arg) {
     const int depth = *(int *)arg;
     atomic_fetch_add(&ran, 1);
-    if (depth == 0)
+    if (depth == 0) {
         return 0;
+    }
     int next = depth - 1;
     thrum_dag *dag = new_dag();
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         CHECK_EQ(thrum_dag_node(dag, runs_a_graph, &next), i);
+    }
     CHECK_EQ(thrum_dag_edge(dag, 0, 2), 0);
     CHECK_EQ(thrum_dag_run(dag), 0);
     return thrum_dag_destroy(dag);
@@ -429,8 +444,9 @@ static int refused_entry(void *arg) {
     for (long i = 1; i <= 3; i++) { /* the run's memory, then each of the two tables */
         atomic_store(&r->fail_at, atomic_load(&r->calls) + (i == 1 ? 3 : 4 - i));
         CHECK_EQ(thrum_dag_run(dag), -ENOMEM);
-        if (i == 1) /* a change gives up the tables, which are kept otherwise */
+        if (i == 1) { /* a change gives up the tables, which are kept otherwise */
             CHECK_EQ(thrum_dag_edge(dag, 0, 1), 0);
+        }
     }
     atomic_store(&r->fail_at, 0);
     CHECK_EQ(thrum_dag_run(dag), 0);

@@ -34,7 +34,7 @@ static int begin_order(void *arg, void *run_arg) {
     job *o = run_arg;
     CHECK(arg == &numbers[0]);
     o->shared += 1;
-    if (o->pause != NULL) {
+    if (o->pause) {
         thrum_sem_post(o->pause);
         CHECK_EQ(thrum_sem_wait(o->resumed), 0);
     }
@@ -46,8 +46,9 @@ static int middle_of_order(void *arg, void *run_arg) {
     const int number = (int)((int *)arg - numbers);
     CHECK_EQ(o->shared % 2, 1);
     atomic_fetch_add(&o->seen, number);
-    if (number % 2)
+    if (number % 2) {
         thrum_yield();
+    }
     return o->failing == number ? -number : 0;
 }
 
@@ -63,8 +64,9 @@ static int end_order(void *arg, void *run_arg) {
 static thrum_dag *order_dag(void) {
     thrum_dag *dag = new_dag();
     CHECK_EQ(thrum_dag_node_with(dag, begin_order, &numbers[0]), 0);
-    for (int i = 1; i <= WIDTH; i++)
+    for (int i = 1; i <= WIDTH; i++) {
         CHECK_EQ(thrum_dag_node_with(dag, middle_of_order, &numbers[i]), i);
+    }
     CHECK_EQ(thrum_dag_node_with(dag, end_order, &numbers[WIDTH + 1]), WIDTH + 1);
     for (int i = 1; i <= WIDTH; i++) {
         CHECK_EQ(thrum_dag_edge(dag, 0, i), 0);
@@ -77,8 +79,9 @@ static int arg_entry(void *arg) {
     (void)arg;
     thrum_dag *dag = order_dag();
     job o[3] = {{.failing = -1}, {.failing = 4}, {.failing = -1}};
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         CHECK_EQ(thrum_dag_run_with(dag, &o[i]), i == 1 ? -4 : 0);
+    }
     CHECK(o[0].at_end == 1 && o[1].at_end == 0 && o[2].at_end == 1);
     CHECK_EQ(thrum_dag_destroy(dag), 0);
     dag = new_dag();
@@ -125,17 +128,20 @@ TEST(many_run_it_at_a_time) {
     rig_begin(&r, 0);
     orders = order_dag();
     const thrum_attr attr = rig_attr(&r);
-    for (intptr_t i = 0; i < 9; i++)
+    for (intptr_t i = 0; i < 9; i++) {
         CHECK_EQ(thrum_spawn_with(&handles[i], &attr, run_orders, (void *)i), 0);
-    for (intptr_t i = 0; i < 3; i++)
+    }
+    for (intptr_t i = 0; i < 3; i++) {
         CHECK_EQ(pthread_create(&threads[i], NULL, run_orders_external, (void *)i), 0);
+    }
     for (int i = 0; i < 9; i++) {
         int result = -1;
         CHECK_EQ(thrum_join(handles[i], &result), 0);
         CHECK_EQ(result, 0);
     }
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         pthread_join(threads[i], NULL);
+    }
     CHECK_EQ(thrum_dag_destroy(orders), 0);
     rig_stop(&r);
 }

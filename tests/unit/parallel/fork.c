@@ -126,10 +126,12 @@ static int take_back_given_entry(void *arg) {
     (void)arg;
     thrum_sem begun = THRUM_SEM_INIT(0);
     thrum_fork forks[2];
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         thrum_fork_start(&forks[i], begins, &begun);
-    for (int i = 0; i < 2; i++)
+    }
+    for (int i = 0; i < 2; i++) {
         CHECK_EQ(thrum_sem_wait(&begun), 0); /* so others have both */
+    }
     for (int i = 1; i >= 0; i--) {
         CHECK(!thrum_fork_take_back(&forks[i]));
         CHECK_EQ(thrum_fork_join(&forks[i]), 7);
@@ -160,10 +162,12 @@ TEST(a_plain_thread_takes_nothing_back) {
 static int many_entry(void *arg) {
     atomic_int *count = arg;
     static thrum_fork forks[MANY];
-    for (int i = 0; i < MANY; i++)
+    for (int i = 0; i < MANY; i++) {
         thrum_fork_start(&forks[i], add_one, count);
-    for (int i = MANY - 1; i >= 0; i--)
+    }
+    for (int i = MANY - 1; i >= 0; i--) {
         CHECK_EQ(thrum_fork_join(&forks[i]), 7);
+    }
     CHECK_EQ(atomic_load(count), MANY);
     return 0;
 }
@@ -215,14 +219,18 @@ static int child_wakes_parent(void *arg) {
     (void)arg;
     thrum_sem sems[4];
     thrum_fork forks[4];
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         thrum_sem_init(&sems[i], 0);
-    for (int i = 0; i < 4; i++)
+    }
+    for (int i = 0; i < 4; i++) {
         thrum_fork_start(&forks[i], post_sem, &sems[i]);
-    for (int i = 0; i < 4; i++)
+    }
+    for (int i = 0; i < 4; i++) {
         CHECK_EQ(thrum_sem_wait(&sems[i]), 0);
-    for (int i = 3; i >= 0; i--)
+    }
+    for (int i = 3; i >= 0; i--) {
         CHECK_EQ(thrum_fork_join(&forks[i]), 0);
+    }
     return 0;
 }
 
@@ -270,16 +278,18 @@ static int lock_and_fork(void *arg) {
     thrum_mutex_lock(&shared_lock);
     shared_sum++;
     thrum_mutex_unlock(&shared_lock);
-    if (depth == 0)
+    if (depth == 0) {
         return 0;
+    }
     int next = depth - 1;
     thrum_fork first;
     thrum_fork second;
     thrum_fork_start(&first, lock_and_fork, &next);
     thrum_yield();
     thrum_fork_start(&second, lock_and_fork, &next);
-    if (depth % 3 == 0)
+    if (depth % 3 == 0) {
         nap();
+    }
     CHECK_EQ(thrum_fork_join(&second), 0);
     CHECK_EQ(thrum_fork_join(&first), 0);
     return 0;
@@ -386,15 +396,17 @@ TEST(a_join_is_not_ended_by_a_cancel_but_by_its_call) {
 
 static int wrong_order(void *arg) {
     thrum_fork forks[3];
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         thrum_fork_start(&forks[i], add_one, arg);
+    }
     return thrum_fork_join(&forks[1]);
 }
 
 static int wrong_order_taken_back(void *arg) {
     thrum_fork forks[3];
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         thrum_fork_start(&forks[i], add_one, arg);
+    }
     return thrum_fork_take_back(&forks[1]);
 }
 

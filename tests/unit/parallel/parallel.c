@@ -14,8 +14,9 @@ static int codes[CALLS];
 static int call_it(void *arg) {
     const int i = (int)((atomic_int *)arg - called);
     atomic_fetch_add(&called[i], 1);
-    if (i % 7 == 3)
+    if (i % 7 == 3) {
         thrum_yield();
+    }
     return codes[i];
 }
 
@@ -28,15 +29,17 @@ static int invoke_some(size_t n) {
         atomic_store(&called[i], 0);
     }
     const int result = thrum_invoke(n, fns, args);
-    for (size_t i = 0; i < CALLS; i++)
+    for (size_t i = 0; i < CALLS; i++) {
         CHECK_EQ(atomic_load(&called[i]), i < n ? 1 : 0);
+    }
     return result;
 }
 
 static int invoke_entry(void *arg) {
     (void)arg;
-    for (size_t n = 0; n <= CALLS; n += n < 9 ? 1 : 13)
+    for (size_t n = 0; n <= CALLS; n += n < 9 ? 1 : 13) {
         CHECK_EQ(invoke_some(n), 0);
+    }
     codes[90] = -3;
     codes[40] = -2;
     codes[57] = 9;
@@ -55,7 +58,7 @@ TEST(invoke_calls_each_once_and_returns_the_first_failure) {
 }
 
 static int wants_null(void *arg) {
-    return arg == NULL ? 0 : -1;
+    return !arg ? 0 : -1;
 }
 
 static int arguments_entry(void *arg) {
@@ -108,10 +111,12 @@ static thrum_sem chain[5];
 
 static int waits_for_next(void *arg) {
     const ptrdiff_t i = (thrum_sem *)arg - chain;
-    if (i < 4)
+    if (i < 4) {
         CHECK_EQ(thrum_sem_wait(&chain[i]), 0);
-    if (i > 0)
+    }
+    if (i > 0) {
         thrum_sem_post(&chain[i - 1]);
+    }
     return 0;
 }
 
@@ -147,10 +152,12 @@ static void cover_piece(size_t begin, size_t end, void *ctx) {
     cover *c = ctx;
     CHECK(begin < end && begin >= c->begin && end <= c->end);
     CHECK(c->grain == 0 || end - begin <= c->grain);
-    if (c->yields)
+    if (c->yields) {
         thrum_yield();
-    for (size_t i = begin; i < end; i++)
+    }
+    for (size_t i = begin; i < end; i++) {
         c->seen[i - c->begin]++; /* plain: two pieces with the same number would race */
+    }
     atomic_fetch_add(&c->sum, end - begin);
 }
 
@@ -159,8 +166,9 @@ static void cover_range(size_t begin, size_t n, size_t grain, int yields) {
     CHECK(c.seen != NULL);
     CHECK_EQ(thrum_parallel_for(begin, begin + n, grain, cover_piece, &c), 0);
     CHECK_EQ(atomic_load(&c.sum), n);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         CHECK_EQ(c.seen[i], 1);
+    }
     free(c.seen);
 }
 
@@ -170,8 +178,9 @@ static int cover_entry(void *arg) {
     static const size_t grains[] = {0, 1, 2, 7, 1000, 100000, SIZE_MAX};
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
         for (size_t j = 0; j < COUNT_OF(grains); j++) {
-            if (UNDER_TSAN && sizes[i] > 1000 && grains[j] - 1 < 1000)
+            if (UNDER_TSAN && sizes[i] > 1000 && grains[j] - 1 < 1000) {
                 continue;
+            }
             cover_range(0, sizes[i], grains[j], 0);
             cover_range(SIZE_MAX - sizes[i], sizes[i], grains[j], 0);
         }
@@ -240,10 +249,12 @@ static void blocks(size_t begin, size_t end, void *ctx) {
 
 static int opens(void *arg) {
     (void)arg;
-    for (int i = 0; i < 50; i++)
+    for (int i = 0; i < 50; i++) {
         CHECK_EQ(thrum_sem_wait(&started), 0);
-    for (int i = 0; i < 50; i++)
+    }
+    for (int i = 0; i < 50; i++) {
         thrum_sem_post(&proceed);
+    }
     return 0;
 }
 

@@ -404,7 +404,7 @@ TEST(a_joined_scope_takes_no_children) {
 static void run_misuse(void *fn) {
     static thrum_scope scopes[2];
     rig r;
-    thrum_fn misuse = fn == NULL ? ends_with_one_open : joins_the_outer_first;
+    thrum_fn misuse = !fn ? ends_with_one_open : joins_the_outer_first;
     rig_begin(&r, 0);
     (void)rig_run(&r, misuse, scopes);
 }

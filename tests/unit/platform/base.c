@@ -89,7 +89,7 @@ TEST(every_code_has_its_words) {
                          -ENOTDIR};
     for (size_t i = 0; i < COUNT_OF(codes); i++) {
         const char *text = thrum_strerror(codes[i]);
-        CHECK(text != NULL && text[0] != '\0');
+        CHECK(text && text[0] != '\0');
         CHECK(strcmp(text, thrum_strerror(-9999)) != 0);
         for (size_t j = 0; j < i; j++) {
             CHECK(strcmp(text, thrum_strerror(codes[j])) != 0);

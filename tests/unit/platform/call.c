@@ -146,7 +146,7 @@ TEST(a_place_behind_a_call_is_told) {
     th_os_place place;
     returns();
     CHECK(th_os_code_call(here, &place, NULL));
-    CHECK(place.file[0] != '\0' && strchr(place.file, '/') == NULL);
+    CHECK(place.file[0] != '\0' && !strchr(place.file, '/'));
     CHECK(place.offset != 0);
     const uintptr_t offset = place.offset;
     returns(); /* another place; with it the compiler keeps the first call */

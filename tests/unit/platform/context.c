@@ -505,19 +505,19 @@ static void check_walk(const char *text, const char *from, const char *to) {
     const char *names[] = {"gdb_fiber_inner", "gdb_fiber_outer", "begin", GDB_FIRST_FRAME};
     for (int i = 0; i < 4; i++) {
         p = strstr(p, names[i]);
-        if (p == NULL || p > end)
+        if (!p || p > end)
             check_failed(__FILE__, __LINE__, "%s is not in: %.900s", names[i], text);
     }
     if (GDB_TO_SUSPENDED[0] == '\0')
         return; /* the end of its walk is not ours either */
     p = strchr(p, '\n');
-    if (p == NULL || memchr(p, '#', (size_t)(end - p)) != NULL || strstr(text, "corrupt") != NULL)
+    if (!p || memchr(p, '#', (size_t)(end - p)) || strstr(text, "corrupt"))
         check_failed(__FILE__, __LINE__, "more behind the first frame: %.900s", text);
 }
 
 TEST(gdb_walks_a_fiber) {
     /* A debugger shows a fiber's functions down to its first frame, running and suspended. */
-    if (getenv("CONTEXT_UNDER_GDB") != NULL) {
+    if (getenv("CONTEXT_UNDER_GDB")) {
         gdb_target();
         return;
     }
@@ -541,7 +541,7 @@ TEST(gdb_walks_a_fiber) {
     size_t length = fread(text, 1, sizeof text - 1, gdb);
     pclose(gdb);
     text[length] = '\0';
-    if (strstr(text, "Breakpoint 1, ") == NULL)
+    if (!strstr(text, "Breakpoint 1, "))
         CHECK_SKIP("gdb can't run this program here: %.300s", text);
     check_walk(text, "@running", "@suspended");
     if (GDB_TO_SUSPENDED[0] != '\0')

@@ -20,8 +20,9 @@ TEST(ticks_agree_with_the_clock) {
     const int64_t first = th_os_now();
     const uint64_t ticks = th_os_ticks();
     const int64_t before = th_os_now();
-    while (th_os_now() - before < 5 * MS)
+    while (th_os_now() - before < 5 * MS) {
         th_os_relax();
+    }
     /* The span by ticks lies between these two, however long each step takes. */
     const int64_t inner = th_os_now() - before;
     const int64_t by_ticks = th_os_ticks_ns(th_os_ticks() - ticks);
@@ -66,21 +67,24 @@ static uint32_t xpassed;
 
 static void pass_door(void *arg) {
     (void)arg;
-    while (th_load_acquire(&xdoor) == 0) /* pairs: futex_wakes_its_sleepers */
+    while (th_load_acquire(&xdoor) == 0) { /* pairs: futex_wakes_its_sleepers */
         CHECK(th_os_futex_wait(&xdoor, 0, INT64_MAX - 1) != -ETIMEDOUT);
+    }
     th_add_relaxed(&xpassed, 1); /* relaxed: read after the join */
 }
 
 TEST(futex_wakes_its_sleepers) {
     /* It wakes all of them; far deadlines do no harm. */
     th_os_thread threads[3];
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         CHECK_EQ(th_os_thread_start(&threads[i], "sleeper", pass_door, NULL), 0);
+    }
     th_os_thread_yield();
     th_store_release(&xdoor, 1); /* pairs: pass_door; opens it */
     th_os_futex_wake(&xdoor, INT32_MAX);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         th_os_thread_join(threads[i]);
+    }
     CHECK_EQ(xpassed, 3);
 }
 
@@ -112,8 +116,9 @@ static void set_self(void *arg) {
     CHECK(th_os_self_get() == NULL);
     CHECK_EQ(th_os_self_set(&seven), 0);
     CHECK(th_os_self_get() == &seven);
-    if (arg != NULL)
+    if (arg) {
         CHECK_EQ(th_os_self_set(NULL), 0);
+    }
 }
 
 TEST(thread_pointer_is_told_at_exit) {
@@ -158,15 +163,18 @@ TEST(thread_is_watched) {
     NEEDS_STATES_OF_THREADS();
     CHECK_EQ(pipe(w.pipe), 0);
     CHECK_EQ(th_os_thread_start(&thread, "watched", compute_and_read, &w), 0);
-    while (atomic_load(&w.number) == 0)
+    while (atomic_load(&w.number) == 0) {
         th_os_thread_yield();
+    }
     CHECK(atomic_load(&w.number) != th_os_thread_number());
     int64_t ran = th_os_thread_ran(thread);
     CHECK(ran >= 0);
-    while (th_os_thread_ran(thread) < ran + 2 * MS)
+    while (th_os_thread_ran(thread) < ran + 2 * MS) {
         th_os_thread_yield();
-    while (th_os_thread_waits(atomic_load(&w.number))) /* an emulator stops it now and then */
+    }
+    while (th_os_thread_waits(atomic_load(&w.number))) { /* an emulator stops it now and then */
         th_os_thread_yield();
+    }
     atomic_store(&w.reads, true);
     do {
         ran = th_os_thread_ran(thread);
@@ -218,8 +226,9 @@ TEST(errno_is_left_alone) {
     th_os_unguard_mprotect((void *)8, 1);
     th_os_discard((void *)8, 1);
     CHECK(th_os_map(SIZE_MAX - 0xffff) == NULL);
-    if (!TH_ASAN && !TH_TSAN) /* the sanitizers call it a mistake */
+    if (!TH_ASAN && !TH_TSAN) { /* the sanitizers call it a mistake */
         CHECK(th_os_alloc(SIZE_MAX / 2) == NULL);
+    }
     th_os_cpus_at("/nowhere", 3);
     th_os_map_count_max();
     CHECK_EQ(th_os_fault_thread_enter(&alt), 0);
@@ -296,8 +305,9 @@ TEST(ordered_faults_come_in_their_turn) {
     for (int i = 0; i < 8; i++) {
         void *p = th_os_map(page);
         CHECK_EQ(p == NULL, i >= 2 && i < 5);
-        if (p != NULL)
+        if (p) {
             th_os_unmap(p, page);
+        }
     }
     CHECK_EQ(th_os_fails_left(TH_OS_FAULT_MAP), 0);
     th_os_fail_alloc(0, 5);

@@ -60,8 +60,9 @@ TEST(thread_has_its_name_and_no_signals) {
         bool fault = s == SIGSEGV || s == SIGBUS || s == SIGFPE || s == SIGILL || s == SIGTRAP ||
                      s == SIGABRT;
         const bool open = fault || s == SIGPIPE || s == SIGSYS;
-        if (s != SIGKILL && s != SIGSTOP)
+        if (s != SIGKILL && s != SIGSTOP) {
             CHECK_EQ(sigismember(&thread_mask, s), !open);
+        }
         CHECK_EQ(sigismember(&before, s), sigismember(&after, s));
     }
 }

@@ -26,12 +26,15 @@ TEST(none_stay_behind_a_set) {
     /* All that were opened for two sets, and for waits for them, are closed with these. */
     th_os_pollset sets[2];
     const int before = fds_open();
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         CHECK_EQ(th_os_pollset_open(&sets[i]), 0);
-    for (int i = 0; i < 2; i++)
+    }
+    for (int i = 0; i < 2; i++) {
         CHECK_EQ(wait_in(&sets[i]), 0);
-    for (int i = 0; i < 2; i++)
+    }
+    for (int i = 0; i < 2; i++) {
         th_os_pollset_close(&sets[i]);
+    }
     CHECK_EQ(fds_open(), before);
 }
 
@@ -43,15 +46,18 @@ TEST(a_wait_needs_none) {
     CHECK_EQ(setrlimit(RLIMIT_NOFILE, &(struct rlimit){64, 64}), 0);
     CHECK_EQ(th_os_pollset_open(&set), 0);
     const int before = fds_open();
-    while ((taken[n] = dup(1)) >= 0)
+    while ((taken[n] = dup(1)) >= 0) {
         n++;
+    }
     CHECK_EQ(wait_in(&set), 0);
     CHECK_EQ(th_os_pollset_open(&other), -EMFILE);
     close(taken[--n]); /* less than a set needs, wherever it needs more than one */
-    if (th_os_pollset_open(&other) == 0)
+    if (th_os_pollset_open(&other) == 0) {
         th_os_pollset_close(&other);
-    while (n > 0)
+    }
+    while (n > 0) {
         close(taken[--n]);
+    }
     CHECK_EQ(fds_open(), before);
     CHECK_EQ(th_os_pollset_open(&other), 0);
     th_os_pollset_close(&other);

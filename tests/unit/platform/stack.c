@@ -77,11 +77,13 @@ TEST(stack_put_last_is_got_first) {
     th_stack_put(&stacks, b);
     CHECK_EQ(th_stack_get(&stacks, CLASS_128K, &c), 0);
     CHECK(c.bottom == b.bottom && c.slot == b.slot && c.guard == b.guard);
-    for (char *p = th_stack_limit(&c); p < c.top; p++)
+    for (char *p = th_stack_limit(&c); p < c.top; p++) {
         CHECK_EQ(*p, 0);
+    }
     reach(&c, c.bottom);
-    for (char *p = c.bottom; p < (char *)th_stack_limit(&c); p++)
+    for (char *p = c.bottom; p < (char *)th_stack_limit(&c); p++) {
         CHECK_EQ(*p, 0);
+    }
     CHECK_EQ(th_stack_get(&stacks, CLASS_128K, &b), 0);
     CHECK(b.bottom == a.bottom);
     CHECK_EQ(th_stacks_live(&stacks), 2);
@@ -147,15 +149,18 @@ TEST(each_visits_used_and_free_slots) {
     th_stack_cursor at = {0};
     int counts[2] = {0, 0};
     open_stacks(&stacks, THRUM_GUARD_AUTO);
-    for (int i = 0; i < 20; i++)
+    for (int i = 0; i < 20; i++) {
         CHECK_EQ(th_stack_get(&stacks, i % 2 ? 0 : CLASS_128K, &all[i]), 0);
-    for (int i = 0; i < 7; i++)
+    }
+    for (int i = 0; i < 7; i++) {
         th_stack_put(&stacks, all[i]);
+    }
     CHECK(!th_stacks_some(&stacks, &at, UINT32_MAX, count_visit, counts));
     CHECK_EQ(counts[true], 13);
     CHECK_EQ(counts[false], 7);
-    for (int i = 7; i < 20; i++)
+    for (int i = 7; i < 20; i++) {
         th_stack_put(&stacks, all[i]);
+    }
     close_stacks(&stacks);
 }
 
@@ -209,8 +214,9 @@ TEST(a_hundred_thousand_stacks) {
     }
     CHECK_EQ(th_stacks_live(&stacks), n);
     CHECK(books.bytes <= (size_t)n * (16 + TH_STACK_RECORD) + 64 * KIB); /* and one begun slab */
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         th_stack_put(&stacks, all[i]);
+    }
     close_stacks(&stacks);
     free(all);
 }
@@ -238,10 +244,12 @@ TEST(threads_share_the_stacks) {
     th_os_thread threads[4];
     int rounds = check_scaled(TH_TSAN ? 100 : 2000);
     open_stacks(&shared, THRUM_GUARD_AUTO);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         CHECK_EQ(th_os_thread_start(&threads[i], "stacks", get_and_put, &rounds), 0);
-    for (int i = 0; i < 4; i++)
+    }
+    for (int i = 0; i < 4; i++) {
         th_os_thread_join(threads[i]);
+    }
     CHECK_EQ(xgot, 4 * 8 * rounds);
     CHECK(shared.classes[0].slab_count == 1 && shared.classes[1].slab_count == 1);
     close_stacks(&shared);

@@ -10,8 +10,9 @@
 static void guard_faults(thrum_guard kind) {
     th_stacks stacks;
     th_stack stack;
-    if (!grants(kind))
+    if (!grants(kind)) {
         CHECK_SKIP("this system does not grant it");
+    }
     open_stacks(&stacks, kind);
     for (int round = 0; round < 2; round++) {
         CHECK_EQ(th_stack_get(&stacks, CLASS_128K, &stack), 0);
@@ -86,8 +87,9 @@ TEST(auto_falls_back_stack_by_stack) {
     open_stacks(&stacks, THRUM_GUARD_AUTO);
     th_os_fail_guard_madvise(0, 2);
     th_os_fail_guard_mprotect(1, 1);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         CHECK_EQ(th_stack_get(&stacks, CLASS_128K, &all[i]), 0);
+    }
     th_os_fail_guard_mprotect(0, 0);
     CHECK_EQ(all[0].guard, THRUM_GUARD_MPROTECT);
     CHECK_EQ(all[1].guard, THRUM_GUARD_CANARY);
@@ -97,8 +99,9 @@ TEST(auto_falls_back_stack_by_stack) {
     th_stack_put(&stacks, all[1]);
     CHECK_EQ(th_stack_get(&stacks, CLASS_128K, &all[1]), 0);
     CHECK_EQ(all[1].guard, THRUM_GUARD_CANARY);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         th_stack_put(&stacks, all[i]);
+    }
     close_stacks(&stacks);
 }
 
@@ -108,8 +111,9 @@ TEST(stacks_of_a_crowd_are_made_ready_together) {
     /* Beyond a few, guards are installed for several stacks at once, and their tops are touched. */
     th_stacks stacks;
     static th_stack all[CROWD];
-    if (!grants(THRUM_GUARD_MADVISE))
+    if (!grants(THRUM_GUARD_MADVISE)) {
         CHECK_SKIP("this system has no guards by madvise");
+    }
     open_stacks(&stacks, THRUM_GUARD_AUTO);
     unsigned touched = 0;
     for (int i = 0; i < CROWD; i++) {
@@ -118,16 +122,19 @@ TEST(stacks_of_a_crowd_are_made_ready_together) {
         size_t used = th_stack_high_water(&all[i]);
         CHECK(used <= th_os_page_size());
         touched += used > 0;
-        if (i < 16)
+        if (i < 16) {
             CHECK_EQ(touched, 0); /* a few cost nothing that they do not use */
+        }
     }
     /* None where the system makes them ready one by one (Linux before 6.15). */
     CHECK(touched == 0 || touched >= CROWD * 3 / 4);
     CHECK_EQ(th_stacks_live(&stacks), CROWD);
-    for (int i = 0; i < CROWD; i += CROWD / 8)
+    for (int i = 0; i < CROWD; i += CROWD / 8) {
         CHECK(signal_of_write(all[i].bottom - 1) != 0);
-    for (int i = 0; i < CROWD; i++)
+    }
+    for (int i = 0; i < CROWD; i++) {
         th_stack_put(&stacks, all[i]);
+    }
     close_stacks(&stacks);
 }
 
@@ -135,8 +142,9 @@ TEST(refused_together_they_are_made_ready_one_by_one) {
     /* Whatever is refused, together or alone, each stack has a guard that faults. */
     th_stacks stacks;
     static th_stack all[CROWD];
-    if (!grants(THRUM_GUARD_MADVISE))
+    if (!grants(THRUM_GUARD_MADVISE)) {
         CHECK_SKIP("this system has no guards by madvise");
+    }
     open_stacks(&stacks, THRUM_GUARD_AUTO);
     for (int i = 0; i < CROWD; i++) {
         th_os_fail_guard_madvise(0, i >= 64 && i < 68 ? 2u : i % 3 == 0 ? 1u : 0u);
@@ -145,10 +153,12 @@ TEST(refused_together_they_are_made_ready_one_by_one) {
     }
     th_os_fail_guard_madvise(0, 0);
     CHECK_EQ(th_stacks_live(&stacks), CROWD);
-    for (int i = 0; i < CROWD; i += 3)
+    for (int i = 0; i < CROWD; i += 3) {
         CHECK(signal_of_write(all[i].bottom - 1) != 0);
-    for (int i = 0; i < CROWD; i++)
+    }
+    for (int i = 0; i < CROWD; i++) {
         th_stack_put(&stacks, all[i]);
+    }
     close_stacks(&stacks);
 }
 
@@ -166,8 +176,9 @@ TEST(auto_keeps_to_the_mapping_budget) {
     }
     th_os_fail_guard_madvise(0, 0);
     CHECK_EQ(th_stacks_mprotect_count(), 10);
-    for (int i = 0; i < 30; i++)
+    for (int i = 0; i < 30; i++) {
         th_stack_put(&stacks, all[i]);
+    }
     close_stacks(&stacks);
 }
 
@@ -198,8 +209,9 @@ static bool locks_no_stack(void) {
     const size_t guard = th_os_guard_size();
     const size_t size = 2 * (th_stack_class_size(CLASS_128K) + guard);
     void *piece = th_os_map(size);
-    if (piece != NULL)
+    if (piece) {
         th_os_unmap(piece, size);
+    }
     return piece == NULL;
 }
 
@@ -207,10 +219,12 @@ TEST(locked_memory_still_gets_stacks) {
     /* Under mlockall the kernel refuses the madvise guard; AUTO gives another one. */
     th_stacks stacks;
     th_stack stack;
-    if (mlockall(MCL_FUTURE | MCL_ONFAULT) != 0)
+    if (mlockall(MCL_FUTURE | MCL_ONFAULT) != 0) {
         CHECK_SKIP("mlockall: %s", strerror(errno));
-    if (locks_no_stack())
+    }
+    if (locks_no_stack()) {
         CHECK_SKIP("the limit of locked memory is below that of a stack");
+    }
     open_stacks(&stacks, THRUM_GUARD_AUTO);
     CHECK_EQ(th_stack_get(&stacks, CLASS_128K, &stack), 0);
     munlockall();

@@ -20,14 +20,16 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 }
 
 static void drop_root(void) {
-    if (root[0] != '\0')
+    if (root[0] != '\0') {
         nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    }
 }
 
 static void make_root(void) {
     NOT_BY_POSIX("quotas of CPUs");
-    if (root[0] == '\0')
+    if (root[0] == '\0') {
         atexit(drop_root);
+    }
     drop_root();
     strcpy(root, "/tmp/thrum-topology-XXXXXX");
     CHECK(mkdtemp(root) != NULL);

@@ -58,7 +58,7 @@ static struct dir *list(struct tree *tree, struct dir *parent, const char *name,
     struct dir *dir = dir_new(tree, parent, name, false);
     dir_list(dir, NULL, WINDOW_DEFAULT);
     CHECK_EQ(dir->err, expected);
-    CHECK(expected != 0 || (dir->listing != NULL && dir->listing->err == 0));
+    CHECK(expected != 0 || (dir->listing && dir->listing->err == 0));
     return dir;
 }
 
@@ -90,7 +90,7 @@ static void check_swapped_below(int anchors) {
     CHECK_EQ(dir_open_file(b, "file"), -ELOOP); /* a directory above it is a link */
     list(&tree, a, "b", ELOOP);                 /* a directory beneath it, the first time */
     relist(b, "a name");                        /* the next window of one */
-    CHECK(b->listing == NULL && b->err == ELOOP);
+    CHECK(!b->listing && b->err == ELOOP);
     list(&tree, root, "a", ELOOP); /* the link itself */
     tree_end(&tree);
 }

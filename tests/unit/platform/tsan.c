@@ -59,7 +59,7 @@ static void run_child(outcome *o, void (*scenario)(void)) {
 static void check_reported(void (*scenario)(void)) {
     static outcome o;
     run_child(&o, scenario);
-    if (strstr(o.text, "ThreadSanitizer: data race") == NULL) {
+    if (!strstr(o.text, "ThreadSanitizer: data race")) {
         check_failed(__FILE__, __LINE__,
                      "no race was reported: wait status 0x%x, it printed: %.600s",
                      (unsigned)o.status, o.text);
@@ -70,7 +70,7 @@ static void check_reported(void (*scenario)(void)) {
 static void check_silent(void (*scenario)(void)) {
     static outcome o;
     run_child(&o, scenario);
-    if (o.status != 0 || strstr(o.text, "ThreadSanitizer") != NULL) {
+    if (o.status != 0 || strstr(o.text, "ThreadSanitizer")) {
         check_failed(__FILE__, __LINE__, "wait status 0x%x, it printed: %.900s", (unsigned)o.status,
                      o.text);
     }

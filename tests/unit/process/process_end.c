@@ -40,8 +40,9 @@ static int threads(void) {
     DIR *folder = opendir("/proc/self/task");
     int n = 0;
     CHECK(folder != NULL);
-    while (readdir(folder) != NULL)
+    while (readdir(folder)) {
         n++;
+    }
     closedir(folder);
     return n;
 }
@@ -172,8 +173,9 @@ TEST(a_program_that_a_signal_ends_before_it_is_executed) {
     /* Its wait tells the signal, and nothing of it is left, whether it is waited for or closed. */
     static char path[FOLDERS * 16 + sizeof "/bin:/usr/bin"];
     char *at = path;
-    for (unsigned i = 0; i < FOLDERS; i++)
+    for (unsigned i = 0; i < FOLDERS; i++) {
         at += snprintf(at, 17, "/no/such/%06u:", i);
+    }
     strcpy(at, "/bin:/usr/bin");
     CHECK_EQ(setenv("PATH", path, 1), 0);
     CHECK(getpgrp() == getpid() || setpgid(0, 0) == 0); /* a session's leader has its own already */
@@ -265,7 +267,7 @@ static bool is_zombie(int pid) {
     CHECK(read(fd, text, sizeof text - 1) > 0);
     close(fd);
     const char *behind = strrchr(text, ')');
-    return behind != NULL && behind[2] == 'Z';
+    return behind && behind[2] == 'Z';
 }
 
 static int traced_body(void *arg) {

@@ -19,11 +19,12 @@ static uint64_t signals_of_program(const char *line) {
     snprintf(script, sizeof script, "/^%s/p", line);
     const char *const argv[] = {"sed", "-n", script, "/proc/self/status", NULL};
     CHECK_EQ(thrum_process_run(argv, NULL, NULL, 0, &output, THRUM_FOREVER), 0);
-    CHECK(output.out != NULL && strncmp(output.out, line, strlen(line)) == 0);
+    CHECK(output.out && strncmp(output.out, line, strlen(line)) == 0);
     uint64_t signals = strtoull(output.out + strlen(line) + 1, NULL, 16);
     thrum_process_output_free(&output);
-    for (int i = 32; OWN_SIGNALS_IGNORED && i < SIGRTMIN; i++)
+    for (int i = 32; OWN_SIGNALS_IGNORED && i < SIGRTMIN; i++) {
         signals &= ~(UINT64_C(1) << (i - 1));
+    }
     return signals;
 }
 
@@ -236,8 +237,9 @@ static int groups_body(void *arg) {
     CHECK_EQ(getsid(thrum_process_pid(process)), getsid(0));
     CHECK_EQ(thrum_process_kill_group(process, SIGKILL), 0);
     CHECK_EQ(ended_and_closed(process), -SIGKILL);
-    if (!HAS_SURROUNDINGS)
+    if (!HAS_SURROUNDINGS) {
         return 0;
+    }
     options.flags = THRUM_PROCESS_SESSION;
     process = started(SHELL("exec sleep 1000"), &options);
     CHECK_EQ(getsid(thrum_process_pid(process)), thrum_process_pid(process));
@@ -274,8 +276,9 @@ TEST(a_task_s_program_has_the_cpus_of_the_main_thread) {
         CHECK_SKIP("there is one CPU");
     }
     unsigned first = 0;
-    while (!CPU_ISSET(first, &mine))
+    while (!CPU_ISSET(first, &mine)) {
         first++;
+    }
     rig_init(&r);
     r.config.affinity = THRUM_AFFINITY_ANY;
     r.config.cpus = &first;
@@ -350,8 +353,9 @@ static int errors_body(void *arg) {
     snprintf(path, sizeof path, "%s/lost", folder); /* its interpreter is missing */
     check_failed_start(path, &options, -ENOENT, "program");
 
-    if (HAS_SURROUNDINGS)
+    if (HAS_SURROUNDINGS) {
         check_surroundings_fail();
+    }
 
     options.streams[0] = (thrum_process_stream){THRUM_PROCESS_FD, 1000000, NULL};
     check_failed_start("true", &options, -EBADF, "descriptor");

@@ -17,7 +17,7 @@ static int whole_body(void *arg) {
     CHECK_STR(output.error, "err\n");
     CHECK_EQ(output.error_size, 4);
     thrum_process_output_free(&output);
-    CHECK(output.out == NULL && output.error == NULL);
+    CHECK(!output.out && !output.error);
     CHECK_EQ(thrum_process_run(SHELL("cat"), NULL, NULL, 0, &output, THRUM_FOREVER), 0);
     CHECK_STR(output.out, "");
     CHECK_STR(output.error, "");

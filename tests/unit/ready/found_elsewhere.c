@@ -199,8 +199,9 @@ static int pass_signals_on(void *arg) {
         thrum_mutex_lock(&s->mutex);
         int result = thrum_cond_wait_until(&s->cond, &s->mutex, briefly(i));
         CHECK(result == 0 || result == -ETIMEDOUT);
-        if (!result)
+        if (!result) {
             thrum_cond_signal(&s->cond);
+        }
         atomic_fetch_add(&s->late, result != 0);
         thrum_mutex_unlock(&s->mutex);
     }
@@ -211,8 +212,9 @@ static int take_tokens(void *arg) {
     stage *s = ((actor *)arg)->arg;
     for (int i = 0; i < s->rounds; i++) {
         thrum_mutex_lock(&s->mutex);
-        while (s->tokens == 0)
+        while (s->tokens == 0) {
             CHECK_EQ(thrum_cond_wait(&s->cond, &s->mutex), 0);
+        }
         s->tokens--;
         thrum_mutex_unlock(&s->mutex);
         atomic_fetch_add(&s->taken, 1);

@@ -11,7 +11,7 @@ static int stay(void *arg) {
     const pthread_t thread = thread_now();
     thrum_sem *sem = arg;
     for (int i = 0; i < 200; i++) {
-        if (sem != NULL && i % 5 == 0) {
+        if (sem && i % 5 == 0) {
             CHECK_EQ(thrum_sem_wait(sem), 0);
         } else {
             thrum_yield();

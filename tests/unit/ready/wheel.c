@@ -77,7 +77,7 @@ static item *earliest(void) {
     for (int i = 0; i < ITEMS; i++) {
         item *it = &items[i];
         if (it->inside && it->deadline != INT64_MAX &&
-            (best == NULL || it->deadline < best->deadline ||
+            (!best || it->deadline < best->deadline ||
              (it->deadline == best->deadline && it->since < best->since))) {
             best = it;
         }
@@ -87,7 +87,7 @@ static item *earliest(void) {
 
 static int64_t earliest_deadline(void) {
     const item *it = earliest();
-    return it == NULL ? INT64_MAX : it->deadline;
+    return !it ? INT64_MAX : it->deadline;
 }
 
 /* All that is due must come, in order, and nothing else; returns how many came. */
@@ -99,7 +99,7 @@ static int expire(int64_t now, unsigned most) {
     for (;; n++) {
         item *expected = earliest();
         th_timer *timer = th_wheel_pop(&wheel, now);
-        if (expected == NULL || expected->deadline > now) {
+        if (!expected || expected->deadline > now) {
             CHECK(timer == NULL);
             return n;
         }
@@ -112,7 +112,7 @@ static void check_all(void) {
     size_t visited = 0;
     CHECK(th_wheel_is_valid(&wheel));
     CHECK_EQ(th_wheel_count(&wheel), inside);
-    for (th_timer *t = th_wheel_next(&wheel, NULL); t != NULL; t = th_wheel_next(&wheel, t)) {
+    for (th_timer *t = th_wheel_next(&wheel, NULL); t; t = th_wheel_next(&wheel, t)) {
         CHECK(th_container(t, item, timer)->inside);
         visited++;
     }
@@ -431,7 +431,7 @@ TEST(freed_timers_are_not_touched) {
     begin(now, 3);
     for (int round = check_scaled(20000); round > 0; round--) {
         unsigned i = th_random_below(&dice, N);
-        if (all[i] == NULL) {
+        if (!all[i]) {
             all[i] = malloc(sizeof(*all[i]));
             th_wheel_insert(&wheel, all[i], now + distance(36));
         } else {

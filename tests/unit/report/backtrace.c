@@ -53,7 +53,7 @@ static calls calls_of(const char *text, const char *of) {
     calls found = {0, {0}};
     const char *line = strstr(text, of);
     CHECK(line != NULL);
-    while ((line = strchr(line, '\n')) != NULL && strncmp(++line, before, 7) == 0) {
+    while ((line = strchr(line, '\n')) && strncmp(++line, before, 7) == 0) {
         CHECK(found.count < 16);
         found.at[found.count] = program_address(line + 7);
         found.count += is_ours(found.at[found.count]);
@@ -359,7 +359,7 @@ static int dumps_ready(void *arg) {
     CHECK_EQ(thrum_go_with(&attr, yields_on, NULL), 0);
     CHECK_EQ(thrum_set_name("director"), 0);
     char *text = dump(arg, THRUM_TEXT);
-    for (; strstr(text, "\"yields\" is ready") == NULL; text = dump(arg, THRUM_TEXT)) {
+    for (; !strstr(text, "\"yields\" is ready"); text = dump(arg, THRUM_TEXT)) {
         free(text);
         thrum_yield();
     }
@@ -418,7 +418,7 @@ static bool stacks_are_told(void) {
     const char here = 0;
     unsigned long long own = 0;
     FILE *of_this = fopen("/proc/thread-self/syscall", "re");
-    if (of_this != NULL) {
+    if (of_this) {
         if (fscanf(of_this, "%*d %*x %*x %*x %*x %*x %*x %llx", &own) != 1) {
             own = 0;
         }
@@ -440,7 +440,7 @@ TEST(a_blocked_thread_has_calls) {
     spawn_named(&r, "reader", blocks_its_thread, NULL);
     char *text = dump(r.sched, THRUM_TEXT);
     /* Its line comes when it has begun, its calls when its thread waits. */
-    while (strstr(text, "\"reader\" runs on worker") == NULL ||
+    while (!strstr(text, "\"reader\" runs on worker") ||
            calls_of(text, "\"reader\" runs on worker").count == 0) {
         free(text);
         sched_yield();
@@ -558,7 +558,7 @@ TEST(the_report_of_a_deadlock_has_the_innermost) {
     }
     char *line = strstr(report, "\"deep\" waits");
     int told = 0;
-    while ((line = strchr(line, '\n')) != NULL && strncmp(++line, "    at ", 7) == 0) {
+    while ((line = strchr(line, '\n')) && strncmp(++line, "    at ", 7) == 0) {
         told++;
     }
     CHECK_EQ(told, 4);

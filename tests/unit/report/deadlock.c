@@ -48,7 +48,7 @@ static int deadly_embrace(void *arg) {
 static void embrace_and_abort(void *arg) {
     thrum_config config;
     thrum_config_init(&config);
-    config.workers = arg != NULL ? 0 : config.workers;
+    config.workers = arg ? 0 : config.workers;
     config.on_deadlock = THRUM_DEADLOCK_ABORT;
     config.name = "knot";
     thrum_mutex_init(&two.a);
@@ -199,11 +199,11 @@ TEST(each_kind_of_wait_is_told) {
     things_init();
     for (size_t i = 0; i < COUNT_OF(waits); i++) {
         char line[128];
-        const void *object = waits[i].made != NULL ? *waits[i].made : waits[i].object;
+        const void *object = waits[i].made ? *waits[i].made : waits[i].object;
         atomic_store(&reports, 0);
         thrum_handle *handle = spawn_named(&r, "waiter", waits[i].fn, NULL);
         CHECK_REPORTED(1);
-        if (object != NULL) {
+        if (object) {
             snprintf(line, sizeof(line), " \"waiter\" waits for %s 0x%" PRIxPTR ", since tick ",
                      waits[i].kind, (uintptr_t)object);
         } else {

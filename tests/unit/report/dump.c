@@ -87,7 +87,7 @@ TEST(mistakes_are_codes) {
     CHECK_EQ(thrum_dump(r.sched, NULL, THRUM_TEXT), -EINVAL);
     CHECK_EQ(thrum_dump(r.sched, stdout, (thrum_format)7), -EINVAL);
     FILE *full = fopen("/dev/full", "w");
-    if (full != NULL) {
+    if (full) {
         CHECK_EQ(thrum_dump(r.sched, full, THRUM_TEXT), -EIO);
         fclose(full);
     }

@@ -116,7 +116,7 @@ TEST(the_largest_group_comes_first) {
     const char *large = strstr(p.text, "  80 fibers wait for ");
     const char *small = strstr(p.text, "  30 fibers wait for ");
     const char *alone = strstr(p.text, " \"alone\" waits for semaphore ");
-    CHECK(large != NULL && small != NULL && alone != NULL);
+    CHECK(large && small && alone);
     CHECK(large < small && small < alone);
     free(p.text);
     thrum_sem_post(&sems[0]);
@@ -271,7 +271,7 @@ TEST(groups_are_limited) {
         }
         left += (int)strtol(line, NULL, 10) - 1;
     }
-    if (more != NULL) { /* as many as were put into no group */
+    if (more) { /* as many as were put into no group */
         char line[128];
         const int rest = STACKS - 512 - left;
         snprintf(line, sizeof(line), "  and %d more, beside 512 groups: %d wait for semaphore\n",
@@ -372,7 +372,7 @@ TEST(a_deadlock_of_many_is_told_in_groups) {
     /* while they are spawned one may be all that there is: the report is made anew for more */
     for (;;) {
         SPIN_UNTIL((p.text = atomic_exchange(&reported, NULL)) != NULL);
-        if (strstr(p.text, ": 120 wait, nothing runs") != NULL) {
+        if (strstr(p.text, ": 120 wait, nothing runs")) {
             break;
         }
         free(p.text);

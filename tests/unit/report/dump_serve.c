@@ -26,7 +26,7 @@ static int named(const char *text, const char *of) {
         snprintf(line, sizeof line, "%.*s", (int)strcspn(at, "\n"), at);
         snprintf(begins, sizeof begins, "\"fd %d of %s", fd, of);
         snprintf(told, sizeof told, " reads fd %d, ", fd);
-        n += strncmp(line, begins, strlen(begins)) == 0 && strstr(line, told) != NULL;
+        n += strncmp(line, begins, strlen(begins)) == 0 && strstr(line, told);
     }
     return n;
 }

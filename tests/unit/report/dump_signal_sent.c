@@ -106,7 +106,7 @@ TEST(signals_come_while_schedulers_start_and_stop) {
     crew c;
     const int kept = dup(STDERR_FILENO);
     FILE *sink = fopen("/dev/null", "w");
-    CHECK(kept >= 0 && sink != NULL);
+    CHECK(kept >= 0 && sink);
     thrum_sem_init(&sem, 0);
     begin(&keeps, "keeps", SIGUSR1);
     CHECK_EQ(dup2(fileno(sink), STDERR_FILENO), STDERR_FILENO);
@@ -231,8 +231,9 @@ static void starts_its_own(void) {
     rig r;
     CHECK(is_default(SIGUSR1));
     CHECK_EQ(printers(), 0);
-    if (UNDER_TSAN || UNDER_ASAN) /* no threads there; or an allocator that stays locked */
+    if (UNDER_TSAN || UNDER_ASAN) { /* no threads there; or an allocator that stays locked */
         return;
+    }
     begin(&r, "child", SIGUSR1);
     capture_begin();
     unwanted = "parent";
@@ -267,8 +268,9 @@ static int taken(void) {
 }
 
 static void catches_anew(void) {
-    if (UNDER_TSAN || UNDER_ASAN) /* as above */
+    if (UNDER_TSAN || UNDER_ASAN) { /* as above */
         return;
+    }
     CHECK_EQ(thrum_signal_catch(SIGUSR1), 0);
     CHECK_EQ(raise(SIGUSR1), 0);
     CHECK_EQ(taken(), SIGUSR1);

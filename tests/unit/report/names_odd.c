@@ -67,8 +67,8 @@ static void check_printed(const rig *r, printer print, thrum_format format,
     CHECK_EQ(print(r->sched, out, format), 0);
     char *text = printed_end(out, &length);
     check_text(text);
-    for (; *parts != NULL; parts++) {
-        if (strstr(text, *parts) == NULL) {
+    for (; *parts; parts++) {
+        if (!strstr(text, *parts)) {
             check_failed(__FILE__, __LINE__, "\"%s\" is not in: %.900s", *parts, text);
         }
     }

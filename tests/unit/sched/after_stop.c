@@ -20,16 +20,18 @@ static size_t freed_count;
 static void *give(void *ctx, size_t size) {
     (void)ctx;
     block *b = malloc(sizeof(*b) + size);
-    if (b == NULL)
+    if (!b) {
         return NULL;
+    }
     b->size = size;
     return b + 1;
 }
 
 static void take_back(void *ctx, void *ptr) {
     (void)ctx;
-    if (ptr == NULL)
+    if (!ptr) {
         return;
+    }
     block *b = (block *)ptr - 1;
     memset(ptr, 0, b->size);
     pthread_mutex_lock(&lock);
@@ -41,8 +43,9 @@ static void take_back(void *ctx, void *ptr) {
 static void check_untouched(void) {
     for (size_t i = 0; i < freed_count; i++) {
         const char *bytes = (const char *)(freed[i] + 1);
-        for (size_t n = 0; n < freed[i]->size; n++)
+        for (size_t n = 0; n < freed[i]->size; n++) {
             CHECK(bytes[n] == 0);
+        }
         free(freed[i]);
     }
     freed_count = 0;

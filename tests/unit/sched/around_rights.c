@@ -19,10 +19,12 @@ TEST(settings_with_more_rights) {
     /* The next test runs this one; by itself it has nothing to show. */
     thrum_config config;
     const char *spin = getenv("THRUM_SPIN_NS");
-    if (spin == NULL || strcmp(spin, SPIN_OF_ENVIRONMENT) != 0)
+    if (!spin || strcmp(spin, SPIN_OF_ENVIRONMENT) != 0) {
         return;
-    if (getauxval(AT_SECURE) == 0)
+    }
+    if (getauxval(AT_SECURE) == 0) {
         _exit(NO_MORE_RIGHTS);
+    }
     thrum_config_init(&config);
     CHECK_EQ(config.spin_ns, 0);
     _exit(ALL_IS_WELL);
@@ -33,7 +35,7 @@ static void copy_self(const char *path) {
     size_t n;
     FILE *in = fopen("/proc/self/exe", "rb");
     FILE *out = fopen(path, "wb");
-    CHECK(in != NULL && out != NULL);
+    CHECK(in && out);
     while ((n = fread(bytes, 1, sizeof bytes, in)) > 0) {
         CHECK_EQ(fwrite(bytes, 1, n, out), n);
     }
@@ -46,8 +48,9 @@ TEST(the_environment_is_not_trusted_with_more_rights) {
     char folder[] = "/tmp/thrum-rights-XXXXXX";
     char path[64];
     int status = 0;
-    if (geteuid() != 0)
+    if (geteuid() != 0) {
         CHECK_SKIP("only root can make a program with another user's rights");
+    }
     CHECK(mkdtemp(folder) != NULL);
     snprintf(path, sizeof path, "%s/around", folder);
     copy_self(path);
@@ -65,12 +68,15 @@ TEST(the_environment_is_not_trusted_with_more_rights) {
     CHECK_EQ(unlink(path), 0);
     CHECK_EQ(rmdir(folder), 0);
     CHECK(WIFEXITED(status));
-    if (!given)
+    if (!given) {
         CHECK_SKIP("there is no other user here"); /* as in some containers */
-    if (WEXITSTATUS(status) == NOT_STARTED)
+    }
+    if (WEXITSTATUS(status) == NOT_STARTED) {
         CHECK_SKIP("no program may be executed in /tmp");
-    if (WEXITSTATUS(status) == NO_MORE_RIGHTS)
+    }
+    if (WEXITSTATUS(status) == NO_MORE_RIGHTS) {
         CHECK_SKIP("a program in /tmp gets no other user's rights");
+    }
     CHECK_EQ(WEXITSTATUS(status), ALL_IS_WELL);
 }
 
@@ -107,8 +113,9 @@ TEST(threads_end_where_no_key_is_left) {
     pthread_key_t key;
     FILE *out = fopen("/dev/null", "w");
     CHECK(out != NULL);
-    if (UNDER_TSAN || UNDER_ASAN)
+    if (UNDER_TSAN || UNDER_ASAN) {
         CHECK_SKIP("the sanitizers need keys of their own");
+    }
     while (pthread_key_create(&key, NULL) == 0) {
     }
     rig_begin(&r, 2);

@@ -36,7 +36,7 @@ static bool all_sleep(hall *h) {
     thrum_sched *sched = h->rig.sched;
     bool all = true;
     th_lock_acquire(&sched->bound_lock);
-    for (const th_worker *w = sched->bound; w != NULL; w = w->bound_next) {
+    for (const th_worker *w = sched->bound; w; w = w->bound_next) {
         all = all && (th_load_relaxed(&w->xsleep) & TH_SLEEP_PARKED) != 0;
     }
     th_lock_release(&sched->bound_lock);

@@ -33,8 +33,9 @@ static const char *const variables[] = {
 };
 
 static void clear_environment(void) {
-    for (size_t i = 0; i < COUNT_OF(variables); i++)
+    for (size_t i = 0; i < COUNT_OF(variables); i++) {
         unsetenv(variables[i]);
+    }
 }
 
 static thrum_config with(const char *name, const char *value) {
@@ -93,7 +94,7 @@ TEST(defaults_are_those_of_the_header) {
     /* They are those that the header states, whatever the memory held before. */
     const thrum_config c = defaults();
     CHECK_EQ(c.size, sizeof(thrum_config));
-    CHECK(c.name == NULL || strcmp(c.name, "thrum") == 0);
+    CHECK(!c.name || strcmp(c.name, "thrum") == 0);
     CHECK_EQ(c.workers, THRUM_WORKERS_AUTO);
     CHECK_EQ(c.workers_spare, THRUM_SPARE_AUTO);
     CHECK_EQ(c.stall_rescue_ms, 10);
@@ -117,14 +118,14 @@ TEST(defaults_are_those_of_the_header) {
     CHECK_EQ(c.blocking_threads_max, 256);
     CHECK_EQ(c.blocking_keepalive, 10000000000);
     CHECK(c.hook_ctx == NULL);
-    CHECK(c.worker_start == NULL && c.worker_stop == NULL);
-    CHECK(c.alloc == NULL && c.free == NULL);
-    CHECK(c.panic == NULL && c.deadlock == NULL);
+    CHECK(!c.worker_start && !c.worker_stop);
+    CHECK(!c.alloc && !c.free);
+    CHECK(!c.panic && !c.deadlock);
     CHECK_EQ(c.stall_ms, 0);
     CHECK_EQ(c.stall_signal, THRUM_SIGNAL_AUTO);
     CHECK(c.stall == NULL);
     CHECK_EQ(c.dump_signal, 0);
-    CHECK(!c.trace && c.trace_file == NULL && !c.observe);
+    CHECK(!c.trace && !c.trace_file && !c.observe);
 }
 
 TEST(environment_overrides_each_field) {
@@ -259,8 +260,9 @@ TEST(environment_garbage_is_ignored) {
     for (size_t i = 0; i < COUNT_OF(garbage); i++) {
         thrum_config c = with(garbage[i].name, garbage[i].value);
         /* a keepalive that saturates makes sense, too */
-        if (c.blocking_keepalive == THRUM_FOREVER)
+        if (c.blocking_keepalive == THRUM_FOREVER) {
             c.blocking_keepalive = plain.blocking_keepalive;
+        }
         check_same(&c, &plain);
     }
 }
@@ -297,8 +299,9 @@ static void check_told(const thrum_config *config, const char *field, int error)
     char text[160];
     memset(text, 'x', sizeof(text));
     CHECK_EQ(thrum_config_check(config, text, sizeof(text)), error);
-    if (strncmp(text, field, strlen(field)) != 0)
+    if (strncmp(text, field, strlen(field)) != 0) {
         check_failed(__FILE__, __LINE__, "%s is told so: %s", field, text);
+    }
     char cut[6] = "yyyyy";
     CHECK_EQ(thrum_config_check(config, cut, 5), error);
     CHECK(strlen(cut) == 4 && strncmp(cut, text, 4) == 0);
@@ -358,8 +361,9 @@ static void check_words(const thrum_config *config, const char *words) {
     CHECK_STR(text, words);
     thrum_sched *sched = NULL;
     CHECK_EQ(thrum_sched_start(&sched, config), words[0] == '\0' ? 0 : -EINVAL);
-    if (sched != NULL)
+    if (sched) {
         CHECK_EQ(thrum_sched_stop(sched), 0);
+    }
 }
 
 TEST(what_a_start_refuses_is_said_in_words) {

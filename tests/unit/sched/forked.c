@@ -518,10 +518,12 @@ static int forks_to_start(void *arg) {
 
 TEST(the_child_of_a_task_starts_its_own) {
     /* From then on the thread is a plain one, and waits wait. */
-    if (UNDER_TSAN)
+    if (UNDER_TSAN) {
         CHECK_SKIP("the sanitizer takes no threads after a fork of threads");
-    if (UNDER_ASAN)
+    }
+    if (UNDER_ASAN) {
         CHECK_SKIP("the sanitizer's allocator may be locked in the child, by a thread not there");
+    }
     rig_do(0, forks_to_start, NULL);
 }
 

@@ -45,8 +45,9 @@ static int add_one(void *arg) {
 
 TEST(a_bound_thread_is_plain_in_the_child) {
     /* What is queued stays queued there; without a scheduler nothing is waited for. */
-    if (!bound_cell())
+    if (!bound_cell()) {
         return;
+    }
     rig r;
     tally *t = new_tally();
     thrum_event event = THRUM_EVENT_INIT(THRUM_EVENT_AUTO, false);
@@ -118,10 +119,12 @@ static int yield_and_add(void *arg) {
 
 TEST(the_child_of_a_bound_thread_starts_its_own) {
     /* It binds to that, as if the parent's had never been. */
-    if (UNDER_TSAN)
+    if (UNDER_TSAN) {
         CHECK_SKIP("the sanitizer takes no threads after a fork of threads");
-    if (UNDER_ASAN)
+    }
+    if (UNDER_ASAN) {
         CHECK_SKIP("the sanitizer's allocator may be locked in the child, by a thread not there");
+    }
     rig r;
     tally *t = new_tally();
     bound_begin(&r);

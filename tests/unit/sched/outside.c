@@ -127,8 +127,9 @@ TEST(a_cancel_ends_it) {
         attr.sched = r.sched;
         sight_init(&w, THRUM_EVENT_AUTO);
         CHECK_EQ(thrum_spawn_with(&task, &attr, waits, &w), 0);
-        if (i % 2)
+        if (i % 2) {
             check_dumped(&r, THRUM_TEXT, WHAT);
+        }
         CHECK_EQ(thrum_cancel(task), 0);
         CHECK_EQ(thrum_join(task, NULL), 0);
         CHECK_EQ(w.code, -ECANCELED);

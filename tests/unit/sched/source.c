@@ -26,8 +26,9 @@ static void ask(void *arg) {
         thrum_sem_post(&d->done);
         thrum_source_end(d->source);
     }
-    while (atomic_load(&d->stays))
+    while (atomic_load(&d->stays)) {
         thrum_yield();
+    }
     atomic_store(&d->inside, false);
 }
 
@@ -73,8 +74,9 @@ TEST(what_nobody_tells_is_asked_for) {
 }
 
 static int use_many(void *arg) {
-    for (int i = 0; i < 20; i++)
+    for (int i = 0; i < 20; i++) {
         CHECK_EQ(use(((actor *)arg)->arg), 0);
+    }
     return 0;
 }
 
@@ -89,8 +91,9 @@ TEST(many_use_several_sources) {
         cast_add_mixed(c, 3, 2, use_many, &d[i]);
     }
     cast_join(c);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         device_close(&d[i]);
+    }
     rig_stop(&r);
 }
 
@@ -382,8 +385,9 @@ TEST(a_bound_thread_asks_while_it_waits) {
     rig_start(&r);
     CHECK_EQ(thrum_sched_bind(r.sched), 0);
     device_open(&d, &r);
-    for (int i = 0; i < 20; i++)
+    for (int i = 0; i < 20; i++) {
         CHECK_EQ(use(&d), 0);
+    }
     CHECK_EQ(thrum_poll_run(&next), 0);
     CHECK_EQ(next, THRUM_FOREVER);
     CHECK_EQ(thrum_source_begin(d.source), 0);

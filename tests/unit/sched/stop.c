@@ -131,7 +131,7 @@ TEST(stop_waits_for_fibers_that_yield) {
 
 static void nothing(thrum_task *self, void *arg) {
     (void)self;
-    if (arg != NULL) {
+    if (arg) {
         atomic_fetch_add(&((counter *)arg)->runs, 1);
     }
 }

@@ -20,8 +20,9 @@ static int64_t place_read(void *ctx, void *to, size_t size, thrum_time deadline)
     const size_t n = size < there ? size : there;
     p->reads++;
     p->deadline = deadline;
-    if (p->code)
+    if (p->code) {
         return p->code;
+    }
     memcpy(to, p->bytes + p->head, n);
     p->head += n;
     return (int64_t)n;

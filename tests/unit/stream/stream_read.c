@@ -130,10 +130,12 @@ static int at_once(void *arg) {
         for (size_t i = 0; i < COUNT_OF(ops); i++) {
             pair p;
             pair_reading(&p, buffers[b]);
-            for (int k = 0; k < 3; k++)
+            for (int k = 0; k < 3; k++) {
                 feed(&p, ops[i].text, strlen(ops[i].text));
-            for (int k = 0; k < 3; k++)
+            }
+            for (int k = 0; k < 3; k++) {
                 CHECK(ops[i].call(&p.stream, THRUM_FOREVER) > 0);
+            }
             check_rest(&p);
         }
     }
@@ -460,8 +462,9 @@ static int read_large(void *arg) {
     (void)arg;
     static char bytes[3000]; /* a pipe holds a page at least */
     static char to[3000];
-    for (size_t i = 0; i < sizeof bytes; i++)
+    for (size_t i = 0; i < sizeof bytes; i++) {
         bytes[i] = (char)(i * 31 % 251);
+    }
     for (size_t cut = 0; cut < 2000; cut += 99) {
         pair p;
         pair_reading(&p, 51);
@@ -523,8 +526,9 @@ static int shared_readers(void *arg) {
     thrum_stream_options options = THRUM_STREAM_OPTIONS_INIT;
     options.shared = true;
     pair_open(&p, THRUM_IO_READ, options);
-    for (int i = 0; i < READERS; i++)
+    for (int i = 0; i < READERS; i++) {
         CHECK_EQ(thrum_spawn(&handles[i], two_readers, &p), 0);
+    }
     YIELD_UNTIL(io_is_waited_for(thrum_stream_io(&p.stream), 0));
     CHECK_EQ(thrum_stream_read_until(&p.stream, &byte, 1, soon()), -ETIMEDOUT);
     feed(&p, "0123456789", READERS);

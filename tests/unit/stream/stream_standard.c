@@ -19,13 +19,15 @@ static pid_t start(int in, int out, int err, int (*fn)(void)) {
     if (child == 0) {
         const int fds[3] = {in, out, err};
         for (int i = 0; i < 3; i++) {
-            if (fds[i] < 0)
+            if (fds[i] < 0) {
                 close(i);
-            else
+            } else {
                 CHECK_EQ(dup2(fds[i], i), i);
+            }
         }
-        for (int fd = 3; fd < 256; fd++)
+        for (int fd = 3; fd < 256; fd++) {
             close(fd);
+        }
         check_end_in_time();
         exit(fn());
     }
@@ -43,8 +45,9 @@ static void demand_from(int fd, const char *text) {
     char got[512] = "";
     size_t n = 0;
     ssize_t some;
-    while (n < strlen(text) && (some = read(fd, got + n, strlen(text) - n)) > 0)
+    while (n < strlen(text) && (some = read(fd, got + n, strlen(text) - n)) > 0) {
         n += (size_t)some;
+    }
     CHECK_STR(got, text);
 }
 
@@ -182,8 +185,9 @@ static int print_lines(void *arg) {
     const int me = *(const int *)arg;
     for (int i = 0; i < EACH; i++) {
         CHECK(thrum_stream_printf(thrum_stdout(), "task %02d line %04d %0200d\n", me, i, 0) > 0);
-        if (i % 16 == 0)
+        if (i % 16 == 0) {
             thrum_yield();
+        }
     }
     return 0;
 }
@@ -196,8 +200,9 @@ static int print_in_tasks(void *arg) {
         numbers[i] = i;
         CHECK_EQ(thrum_spawn(&handles[i], print_lines, &numbers[i]), 0);
     }
-    for (int i = 0; i < TASKS; i++)
+    for (int i = 0; i < TASKS; i++) {
         CHECK_EQ(thrum_join(handles[i], NULL), 0);
+    }
     return thrum_stream_flush(thrum_stdout());
 }
 
@@ -217,7 +222,7 @@ TEST(lines_of_many_tasks_are_whole) {
     close(out[1]);
     FILE *file = fdopen(out[0], "r");
     int lines = 0;
-    while (fgets(line, sizeof line, file) != NULL) {
+    while (fgets(line, sizeof line, file)) {
         int task;
         int i;
         CHECK_EQ(strlen(line), 219);
@@ -294,8 +299,9 @@ TEST(exit_writes_the_rest) {
     CHECK(fcntl(out[1], F_SETPIPE_SZ, 4096) > 0);
     pid_t child = start(-1, out[1], STDERR_FILENO, exit_early);
     close(out[1]);
-    while ((some = read(out[0], bytes + n, sizeof bytes - n)) > 0)
+    while ((some = read(out[0], bytes + n, sizeof bytes - n)) > 0) {
         n += (size_t)some;
+    }
     CHECK_EQ(n, 50008);
     CHECK_STR(bytes + 50000, "the end\n");
     finish(child);

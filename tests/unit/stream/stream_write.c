@@ -122,8 +122,9 @@ static void stuff(pair *p, size_t *full) {
     do { /* asked before it is filled: what made room in between would go unseen */
         room = makes_room(fd);
         for (size_t size = sizeof zeroes; size > 0; size /= 2) {
-            for (; (n = write(fd, zeroes, size)) > 0; room = true)
+            for (; (n = write(fd, zeroes, size)) > 0; room = true) {
                 *full += (size_t)n;
+            }
         }
     } while (room);
 }
@@ -217,8 +218,9 @@ enum { LONG = 1000000, PART = LONG / 8 };
 static int write_in_turns(void *arg) {
     long_write *w = arg;
     char *bytes = malloc(LONG);
-    for (size_t i = 0; i < LONG; i++)
+    for (size_t i = 0; i < LONG; i++) {
         bytes[i] = (char)(i * 31 % 251);
+    }
     CHECK_EQ(thrum_stream_write(&w->p.stream, "head", 4), 4);
     while (w->taken < LONG) {
         int64_t n =
@@ -245,10 +247,12 @@ static void *read_slowly(void *seat) {
     }
     CHECK(memcmp(head, "head", 4) == 0);
     while ((n = read(w->p.other, bytes, sizeof bytes)) > 0) {
-        if (done / PART != (done + (size_t)n) / PART && !atomic_load(&w->all_taken))
+        if (done / PART != (done + (size_t)n) / PART && !atomic_load(&w->all_taken)) {
             CHECK_EQ(thrum_event_wait(&w->cut), 0); /* a deadline comes while the pipe is full */
-        for (ssize_t i = 0; i < n; i++, done++)
+        }
+        for (ssize_t i = 0; i < n; i++, done++) {
             CHECK_EQ(bytes[i], done * 31 % 251);
+        }
     }
     CHECK_EQ(done, LONG);
     return NULL;
@@ -262,10 +266,11 @@ TEST(short_counts_are_exact) {
         thrum_event_init(&w.cut, THRUM_EVENT_AUTO, false);
         pair_writing(&w.p, 64);
         crew_start(&c, 1, read_slowly, &w);
-        if (fiber)
+        if (fiber) {
             rig_do(0, write_in_turns, &w);
-        else
+        } else {
             CHECK_EQ(write_in_turns(&w), 0);
+        }
         crew_join(&c);
         pair_end(&w.p);
     }
@@ -361,8 +366,9 @@ static int echo_lines(void *arg) {
     int64_t n;
     while ((n = thrum_stream_read_line(&e->other, line, sizeof line)) >= 0) {
         CHECK_EQ(thrum_stream_printf(&e->other, "%s!\r\n", line), n + 3);
-        if (thrum_stream_buffered(&e->other) == 0)
+        if (thrum_stream_buffered(&e->other) == 0) {
             CHECK_EQ(thrum_stream_flush(&e->other), 0);
+        }
     }
     CHECK_EQ(n, -ENODATA);
     return thrum_stream_close(&e->other);
@@ -372,8 +378,9 @@ enum { LINES = 2000 };
 
 static int write_lines(void *arg) {
     echo *e = arg;
-    for (int i = 0; i < LINES; i++)
+    for (int i = 0; i < LINES; i++) {
         CHECK(thrum_stream_printf(&e->stream, "line %d\n", i) > 0);
+    }
     CHECK_EQ(thrum_stream_flush(&e->stream), 0);
     return thrum_io_shutdown(thrum_stream_io(&e->stream), THRUM_IO_WRITE);
 }

@@ -250,8 +250,9 @@ TEST(a_task_does_not_wait_with_itself) {
 
 TEST(the_end_of_a_parents_task_is_not_waited_for) {
     /* In the child of a fork, by a task of the child's own scheduler: it never comes there. */
-    if (UNDER_TSAN || UNDER_ASAN)
+    if (UNDER_TSAN || UNDER_ASAN) {
         CHECK_SKIP("the sanitizers take no scheduler after a fork of threads");
+    }
     thrum_event opens = THRUM_EVENT_INIT(THRUM_EVENT_MANUAL, false);
     thrum_handle *handle;
     place p;

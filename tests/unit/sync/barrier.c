@@ -65,8 +65,9 @@ static int go_round(void *arg) {
         int result = thrum_barrier_wait(&s->barrier);
         CHECK(result == 0 || result == 1);
         atomic_fetch_add(&s->lasts, result);
-        for (int i = 0; i < s->parties; i++)
+        for (int i = 0; i < s->parties; i++) {
             CHECK_EQ(s->plain[i], round);
+        }
         CHECK(thrum_barrier_wait(&s->barrier) >= 0);
     }
     return 0;
@@ -107,8 +108,9 @@ TEST(a_crowd_goes_on_together) {
     cast *c = cast_new(&r);
     const int n = SCALED(1000) + 1;
     stage *s = stage_new((unsigned)n);
-    for (int i = 0; i < n - 1; i++)
+    for (int i = 0; i < n - 1; i++) {
         cast_add(c, true, come, s);
+    }
     SPIN_UNTIL(BARRIER_WAITING(&s->barrier) == n - 1);
     CHECK_EQ(atomic_load(&s->passed), 0);
     CHECK_EQ(thrum_barrier_wait(&s->barrier), 1);
@@ -200,8 +202,9 @@ TEST(a_cancelled_wait_has_not_arrived) {
     rig r;
     rig_begin(&r, 0);
     stage *s = stage_new(N + 1);
-    for (int i = 0; i < N; i++)
+    for (int i = 0; i < N; i++) {
         rig_go(&r, come_and_be_cancelled, s);
+    }
     SPIN_UNTIL(BARRIER_WAITING(&s->barrier) == N);
     CHECK_EQ(thrum_sched_stop_until(r.sched, past()), -ETIMEDOUT);
     rig_stop(&r);

@@ -22,8 +22,9 @@ typedef struct large {
 
 static void fill(void *to, size_t size, unsigned seed) {
     unsigned char *p = to;
-    for (size_t i = 0; i < size; i++)
+    for (size_t i = 0; i < size; i++) {
         p[i] = (unsigned char)(seed * 31 + i * 7 + 1);
+    }
 }
 
 TEST(elements_of_any_size_arrive_in_order) {
@@ -48,8 +49,9 @@ TEST(elements_of_any_size_arrive_in_order) {
                 CHECK_EQ(thrum_chan_send(c, &in), 0);
                 CHECK_EQ(thrum_chan_len(c), i + 1);
             }
-            if (capacity != THRUM_UNBOUNDED)
+            if (capacity != THRUM_UNBOUNDED) {
                 CHECK_EQ(thrum_chan_try_send(c, &in), -EAGAIN);
+            }
             for (unsigned i = 0; i < most; i++) {
                 memset(&out, 0, sizeof(out));
                 fill(&in, size, got++);
@@ -72,8 +74,9 @@ TEST(an_unbounded_channel_takes_all) {
     CHECK_EQ(thrum_chan_create(&c, sizeof(int), THRUM_UNBOUNDED), 0);
     const int n = SCALED(500000);
     int got;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         CHECK_EQ(thrum_chan_send(c, &i), 0);
+    }
     CHECK_EQ(thrum_chan_len(c), n);
     for (int i = 0; i < n; i++) {
         CHECK_EQ(thrum_chan_recv(c, &got), 0);
@@ -97,8 +100,9 @@ TEST(closed_channels_drain) {
         thrum_chan *c;
         CHECK_EQ(thrum_chan_create(&c, sizeof(int), capacities[k]), 0);
         int left = capacities[k] == 0 ? 0 : 3;
-        for (int i = 0; i < left; i++)
+        for (int i = 0; i < left; i++) {
             CHECK_EQ(thrum_chan_send(c, &i), 0);
+        }
         CHECK_EQ(thrum_chan_close(c), 0);
         CHECK_EQ(thrum_chan_close(c), -EPIPE);
         int got = 7;
@@ -196,10 +200,11 @@ TEST(waiting_senders_are_served_first_come_first_served) {
         stage *s = stage_new((size_t)capacity);
         for (int i = 0; i < WAITERS; i++) {
             cast_add(c, i % 3 != 0, send_index, s);
-            if (i < capacity)
+            if (i < capacity) {
                 YIELD_UNTIL(thrum_chan_len(s->chan) == (size_t)i + 1);
-            else
+            } else {
                 YIELD_UNTIL(CHAN_SENDERS_WAITING(s->chan) == i + 1 - capacity);
+            }
         }
         CHECK_EQ(thrum_chan_destroy(s->chan), -EBUSY);
         for (int i = 0; i < WAITERS; i++) {
@@ -244,8 +249,9 @@ TEST(a_close_turns_senders_away) {
         cast *c = cast_new(&r);
         stage *s = stage_new((size_t)capacity);
         int first = 77;
-        if (capacity)
+        if (capacity) {
             CHECK_EQ(thrum_chan_send(s->chan, &first), 0);
+        }
         s->expected = -EPIPE;
         cast_add_mixed(c, 3, 3, send_index, s);
         YIELD_UNTIL(CHAN_SENDERS_WAITING(s->chan) == 6);
@@ -298,8 +304,9 @@ TEST(a_timeout_moves_nothing) {
         cast *c = cast_new(&r);
         stage *s = stage_new((size_t)capacity);
         int elem = 9;
-        if (capacity)
+        if (capacity) {
             CHECK_EQ(thrum_chan_send(s->back, &elem), 0);
+        }
         cast_add_mixed(c, 2, 2, be_late, s);
         cast_join(c);
         CHECK_EQ(CHAN_RECEIVERS_WAITING(s->chan), 0);
@@ -315,8 +322,9 @@ static int send_many(void *arg) {
     stage *s = a->arg;
     for (int i = 1; i <= s->rounds; i++) {
         CHECK_EQ(thrum_chan_send(s->chan, &i), 0);
-        if (i % 64 == 0)
+        if (i % 64 == 0) {
             thrum_yield();
+        }
     }
     atomic_fetch_add(&s->done, 1);
     return 0;

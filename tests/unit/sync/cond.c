@@ -68,8 +68,9 @@ TEST(signal_wakes_the_first) {
         YIELD_UNTIL(atomic_load(&s->log.count) == i + 1);
     }
     cast_join(c);
-    for (int i = 0; i < WAITERS; i++)
+    for (int i = 0; i < WAITERS; i++) {
         CHECK_EQ(s->log.seen[i], i);
+    }
     CHECK_EQ(thrum_cond_destroy(&s->cond), 0);
     free(s);
     rig_stop(&r);
@@ -114,8 +115,9 @@ static int take_turns(void *arg) {
     stage *s = a->arg;
     for (int i = 0; i < s->rounds; i++) {
         lock(s);
-        while (s->turn % s->players != a->index)
+        while (s->turn % s->players != a->index) {
             CHECK_EQ(thrum_cond_wait(&s->cond, &s->mutex), 0);
+        }
         s->turn++;
         thrum_cond_broadcast(&s->cond);
         unlock(s);
@@ -147,15 +149,18 @@ static int produce(void *arg) {
     stage *s = ((actor *)arg)->arg;
     for (int i = 0; i < s->rounds; i++) {
         lock(s);
-        while (s->level == CAPACITY)
+        while (s->level == CAPACITY) {
             CHECK_EQ(thrum_cond_wait(&s->full, &s->mutex), 0);
+        }
         s->level++;
         s->made++;
-        if (i % 2 == 0)
+        if (i % 2 == 0) {
             thrum_cond_signal(&s->cond); /* it is sent with the mutex held, and without */
+        }
         unlock(s);
-        if (i % 2 != 0)
+        if (i % 2 != 0) {
             thrum_cond_signal(&s->cond);
+        }
     }
     return 0;
 }
@@ -164,8 +169,9 @@ static int consume(void *arg) {
     stage *s = ((actor *)arg)->arg;
     for (int i = 0; i < s->rounds; i++) {
         lock(s);
-        while (s->level == 0)
+        while (s->level == 0) {
             CHECK_EQ(thrum_cond_wait(&s->cond, &s->mutex), 0);
+        }
         s->level--;
         s->taken++;
         unlock(s);
@@ -282,15 +288,18 @@ static int signal_freed(void *arg) {
         thrum_cond *cond = h->cond;
         h->cond = NULL;
         const bool early = i % 2 == 0;
-        if (cond != NULL && early)
+        if (cond && early) {
             thrum_cond_signal(cond);
+        }
         thrum_mutex_unlock(&h->mutex);
-        if (cond != NULL && !early)
+        if (cond && !early) {
             thrum_cond_broadcast(cond);
-        if (cond != NULL)
+        }
+        if (cond) {
             i++;
-        else
+        } else {
             thrum_yield();
+        }
     }
     return 0;
 }

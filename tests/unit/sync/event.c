@@ -124,8 +124,9 @@ TEST(auto_signal_lets_the_first_through) {
         YIELD_UNTIL(atomic_load(&s->log.count) == i + 1);
     }
     cast_join(c);
-    for (int i = 0; i < WAITERS; i++)
+    for (int i = 0; i < WAITERS; i++) {
         CHECK_EQ(s->log.seen[i], i);
+    }
     free(s);
     rig_stop(&r);
 }
@@ -176,8 +177,9 @@ static int produce(void *arg) {
     for (int i = 0; i < s->rounds; i++) {
         atomic_fetch_add_explicit(&s->data, 1, memory_order_relaxed);
         thrum_event_signal(&s->event);
-        if (i % 16 == 0)
+        if (i % 16 == 0) {
             thrum_yield();
+        }
     }
     return 0;
 }
@@ -188,12 +190,14 @@ static int consume(void *arg) {
     const int all = 3 * s->rounds;
     int got = 0;
     while (got < all) {
-        if (manual)
+        if (manual) {
             thrum_event_clear(&s->event);
+        }
         const int now = atomic_exchange_explicit(&s->data, 0, memory_order_relaxed);
         got += now;
-        if (now == 0 && got < all)
+        if (now == 0 && got < all) {
             CHECK_EQ(thrum_event_wait(&s->event), 0); /* this hangs if a signal is lost */
+        }
     }
     return 0;
 }

@@ -200,19 +200,22 @@ static int count_under_lock(void *arg) {
     stage *s = a->arg;
     for (int i = 0; i < s->rounds; i++) {
         if (i % 5 == a->index % 5) {
-            while (thrum_mutex_try_lock(&s->mutex) != 0)
+            while (thrum_mutex_try_lock(&s->mutex) != 0) {
                 thrum_yield();
+            }
         } else {
             lock(&s->mutex);
         }
         CHECK_EQ(atomic_fetch_add(&s->in, 1), 0);
         s->plain++;
-        if (i % 8 == 0)
+        if (i % 8 == 0) {
             thrum_yield(); /* it may go on on another worker, still the owner */
+        }
         atomic_fetch_sub(&s->in, 1);
         thrum_mutex_unlock(&s->mutex);
-        if (i % 64 == 0)
+        if (i % 64 == 0) {
             thrum_yield();
+        }
     }
     return 0;
 }
@@ -297,8 +300,9 @@ TEST(waiters_are_served_first_come_first_served) {
     }
     thrum_mutex_unlock(&s->mutex);
     cast_join(c);
-    for (int i = 0; i < WAITERS; i++)
+    for (int i = 0; i < WAITERS; i++) {
         CHECK_EQ(s->log.seen[i], i);
+    }
     CHECK_EQ(thrum_mutex_destroy(&s->mutex), 0);
     free(s);
     rig_stop(&r);
@@ -337,8 +341,9 @@ TEST(a_passed_waiter_keeps_its_place) {
             YIELD_UNTIL((th_load_relaxed(&s->mutex.reserved_word) & 8u) == 0);
             CHECK_EQ(MUTEX_WAITING(&s->mutex), 2);
         }
-        if (th_load_relaxed(&s->mutex.reserved_owner) == th_self_id())
+        if (th_load_relaxed(&s->mutex.reserved_owner) == th_self_id()) {
             thrum_mutex_unlock(&s->mutex);
+        }
         cast_join(c);
         CHECK_EQ(s->log.seen[0], 0);
         CHECK_EQ(s->log.seen[1], 1);
@@ -488,8 +493,9 @@ static int last_one_frees(void *arg) {
         }
         lock(&s->mutex);
         const bool last = --s->users == 0;
-        if (i % 8 == 0)
+        if (i % 8 == 0) {
             thrum_yield(); /* with the mutex held: the others queue */
+        }
         thrum_mutex_unlock(&s->mutex);
         if (last) {
             CHECK_EQ(thrum_mutex_destroy(&s->mutex), 0);

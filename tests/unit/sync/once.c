@@ -145,8 +145,9 @@ TEST(the_longest_waiter_tries_next) {
     }
     cast_join(c);
     CHECK_EQ(atomic_load(&s->log.count), FAILS + 1);
-    for (int i = 0; i <= FAILS; i++)
+    for (int i = 0; i <= FAILS; i++) {
         CHECK_EQ(s->log.seen[i], i);
+    }
     CHECK(thrum_once_is_done(&s->once));
     free(s);
     rig_stop(&r);
@@ -156,8 +157,9 @@ static int run_quietly(void *arg) {
     stage *s = ((actor *)arg)->arg;
     int result = thrum_once_run(&s->once, set_it, s);
     CHECK(result == 0 || result == -EIO);
-    if (!result)
+    if (!result) {
         CHECK_EQ(s->plain, s->fails + 1);
+    }
     atomic_fetch_add(&s->late, result != 0);
     return 0;
 }
@@ -283,8 +285,9 @@ TEST(waiting_for_it_is_not_cancelled) {
     pthread_t thread;
     CHECK_EQ(pthread_create(&thread, NULL, run_in_thread, s), 0);
     SPIN_UNTIL(atomic_load(&s->began) == 1);
-    for (int i = 0; i < N; i++)
+    for (int i = 0; i < N; i++) {
         rig_go(&r, keeps_waiting, s);
+    }
     SPIN_UNTIL(ONCE_WAITING(&s->once) == N);
     CHECK_EQ(thrum_sched_stop_until(r.sched, past()), -ETIMEDOUT);
     CHECK_EQ(ONCE_WAITING(&s->once), N);

@@ -19,8 +19,9 @@ TEST(reconstructing_constructs_at_each_borrow) {
                 CHECK_EQ(o[i]->plain, 1);
             }
             CHECK_EQ(atomic_load(&s->constructed), 4 * round);
-            for (int i = 0; i < 4; i++)
+            for (int i = 0; i < 4; i++) {
                 give_back(s, o[i]);
+            }
             CHECK_EQ(atomic_load(&s->destructed), 4 * round);
         }
         stage_end(s);
@@ -34,8 +35,9 @@ TEST(preserving_constructs_once) {
     int sum = 0;
     for (int round = 1; round <= 3; round++) {
         object *o[10];
-        for (int i = 0; i < 10; i++)
+        for (int i = 0; i < 10; i++) {
             o[i] = borrowed(s);
+        }
         for (int i = 0; i < 10; i++) {
             sum += o[i]->plain;
             give_back(s, o[i]);
@@ -53,13 +55,16 @@ TEST(an_unbounded_pool_makes_what_it_needs) {
     CHECK_EQ(atomic_load(&s->constructed), 0);
     for (int round = 0; round < 3; round++) {
         void *items[50];
-        for (int i = 0; i < 40; i++)
+        for (int i = 0; i < 40; i++) {
             items[i] = borrowed(s);
+        }
         CHECK_EQ(thrum_pool_borrow_n(s->pool, items + 40, 10), 0);
-        for (int i = 0; i < 40; i++)
+        for (int i = 0; i < 40; i++) {
             give_back(s, items[i]);
-        for (int i = 40; i < 50; i++)
+        }
+        for (int i = 40; i < 50; i++) {
             thrum_pool_give_back(s->pool, items[i]);
+        }
         CHECK_EQ(atomic_load(&s->constructed), 50);
     }
     stage_end(s);
@@ -184,8 +189,9 @@ static int borrow_unbounded(void *arg) {
     stage *s = ((actor *)arg)->arg;
     for (int i = 0; i < s->rounds; i++) {
         object *o = borrowed(s);
-        if (i % 4 == 0)
+        if (i % 4 == 0) {
             thrum_yield();
+        }
         give_back(s, o);
     }
     return 0;
@@ -232,8 +238,9 @@ TEST(borrowers_are_served_first_come_first_served) {
     CHECK(item == NULL);
     give_back(s, o);
     cast_join(c);
-    for (int i = 0; i < N; i++)
+    for (int i = 0; i < N; i++) {
         CHECK_EQ(s->log.seen[i], i);
+    }
     stage_end(s);
 }
 
@@ -256,8 +263,9 @@ TEST(a_borrower_of_several_is_not_passed) {
     cast *c = cast_new(&s->r);
     object *o[3];
     void *item = NULL;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         o[i] = borrowed(s);
+    }
     cast_add(c, true, borrow_n_and_log, s);
     SPIN_UNTIL(POOL_WAITING(s->pool) == 1);
     CHECK_EQ(thrum_pool_try_borrow(s->pool, &item), -EAGAIN); /* although one is free */
@@ -280,12 +288,15 @@ static int borrow_n_often(void *arg) {
     for (int i = 0; i < s->rounds; i++) {
         size_t n = 1 + (size_t)(a->index + i) % (size_t)s->n;
         CHECK_EQ(thrum_pool_borrow_n(s->pool, items, n), 0);
-        for (size_t j = 0; j < n; j++)
+        for (size_t j = 0; j < n; j++) {
             use(items[j]);
-        if (i % 4 == 0)
+        }
+        if (i % 4 == 0) {
             thrum_yield();
-        for (size_t j = 0; j < n; j++)
+        }
+        for (size_t j = 0; j < n; j++) {
             give_back(s, items[j]);
+        }
     }
     return 0;
 }
@@ -315,8 +326,9 @@ TEST(none_and_too_many_at_a_time) {
     CHECK_EQ(thrum_pool_borrow_n_until(s->pool, items, 4, 0), -EINVAL);
     CHECK_EQ(thrum_pool_borrow_n_until(s->pool, items, 3, 0), 0);
     CHECK_EQ(thrum_pool_borrow_n_until(s->pool, items + 3, 1, soon()), -ETIMEDOUT);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         thrum_pool_give_back(s->pool, items[i]);
+    }
     stage_end(s);
 }
 
@@ -361,8 +373,9 @@ TEST(a_cancelled_borrower_has_nothing) {
     enum { N = 20 };
     stage *s = stage_new(2, false);
     object *o = borrowed(s);
-    for (int i = 0; i < N; i++)
+    for (int i = 0; i < N; i++) {
         rig_go(&s->r, borrow_and_be_cancelled, s);
+    }
     SPIN_UNTIL(POOL_WAITING(s->pool) == N);
     CHECK_EQ(thrum_sched_stop_until(s->r.sched, past()), -ETIMEDOUT);
     SPIN_UNTIL(atomic_load(&s->cancelled) == N);

@@ -24,8 +24,9 @@ TEST(a_failed_construct_is_told_and_nothing_is_lost) {
         CHECK_EQ(thrum_pool_try_borrow(s->pool, &item), -EIO);
         CHECK(item == NULL);
         CHECK_EQ(thrum_pool_borrow_n(s->pool, items, 4), 0);
-        for (int i = 0; i < 4; i++)
+        for (int i = 0; i < 4; i++) {
             thrum_pool_give_back(s->pool, items[i]);
+        }
         stage_end(s);
     }
 }
@@ -64,17 +65,20 @@ TEST(every_allocation_may_fail) {
                 result = thrum_pool_borrow_n(pool, items, 4);
                 CHECK(result == 0 || (result == -ENOMEM && capacity == 0));
                 atomic_store(&s->r.fail_at, 0);
-                if (result)
+                if (result) {
                     CHECK_EQ(thrum_pool_borrow_n(pool, items, 4), 0);
-                for (int i = 0; i < 4; i++)
+                }
+                for (int i = 0; i < 4; i++) {
                     thrum_pool_give_back(pool, items[i]);
+                }
                 CHECK_EQ(thrum_pool_destroy(pool), 0);
             } else {
                 CHECK_EQ(result, -ENOMEM);
             }
             CHECK_EQ(atomic_load(&s->r.live), live);
-            if (!result)
+            if (!result) {
                 break;
+            }
             refused++;
         }
         CHECK_EQ(refused, capacity ? 2 : 5);

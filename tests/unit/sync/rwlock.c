@@ -177,16 +177,18 @@ static int read_or_write(void *arg) {
             thrum_rwlock_wrlock(&s->lock);
             CHECK_EQ(atomic_load(&s->readers), 0);
             int before = s->plain++;
-            if (i % 16 == 0)
+            if (i % 16 == 0) {
                 thrum_yield();
+            }
             s->twin++;
             CHECK_EQ(s->plain, before + 1);
         } else {
             thrum_rwlock_rdlock(&s->lock);
             atomic_fetch_add(&s->readers, 1);
             int seen = s->plain;
-            if (i % 16 == 1)
+            if (i % 16 == 1) {
                 thrum_yield();
+            }
             CHECK_EQ(s->plain, seen);
             CHECK_EQ(s->twin, seen);
             atomic_fetch_sub(&s->readers, 1);
@@ -249,8 +251,9 @@ TEST(writers_are_served_first_come_first_served) {
     }
     thrum_rwlock_unlock(&s->lock);
     cast_join(c);
-    for (int i = 0; i < N; i++)
+    for (int i = 0; i < N; i++) {
         CHECK_EQ(s->log.seen[i], i);
+    }
     stage_free(s);
     rig_stop(&r);
 }
@@ -428,8 +431,9 @@ TEST(locking_is_not_cancelled) {
     rig_begin(&r, 0);
     stage *s = stage_new();
     thrum_rwlock_wrlock(&s->lock);
-    for (int i = 0; i < N; i++)
+    for (int i = 0; i < N; i++) {
         rig_go(&r, locks_in_the_end, s);
+    }
     SPIN_UNTIL(READERS_WAITING(&s->lock) == N);
     CHECK_EQ(thrum_sched_stop_until(r.sched, past()), -ETIMEDOUT);
     CHECK_EQ(READERS_WAITING(&s->lock), N);

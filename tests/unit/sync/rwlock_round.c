@@ -76,8 +76,9 @@ static void end_round(stage *s) {
 }
 
 static bool can_read(stage *s) {
-    if (thrum_rwlock_rdlock_until(&s->lock, 0) != 0)
+    if (thrum_rwlock_rdlock_until(&s->lock, 0) != 0) {
         return false;
+    }
     thrum_rwlock_unlock(&s->lock);
     return true;
 }
@@ -88,11 +89,13 @@ TEST(others_join_it) {
     stage s;
     begin_round(&s, write_once);
     CHECK_EQ(thrum_rwlock_try_rdlock(&s.lock), -EBUSY);
-    for (int i = 0; i < N; i++)
+    for (int i = 0; i < N; i++) {
         thrum_rwlock_rdlock(&s.lock);
+    }
     CHECK_EQ(thrum_rwlock_wrlock_until(&s.lock, 0), -ETIMEDOUT);
-    for (int i = 0; i < N; i++)
+    for (int i = 0; i < N; i++) {
         thrum_rwlock_unlock(&s.lock);
+    }
     CHECK(can_read(&s));
     end_round(&s);
 }
@@ -115,11 +118,13 @@ TEST(few_join_late) {
         stage s;
         int late = 0;
         begin_round(&s, write_once);
-        for (int i = 0; i < early[k]; i++)
+        for (int i = 0; i < early[k]; i++) {
             CHECK(can_read(&s));
+        }
         round_gets_late();
-        while (can_read(&s))
+        while (can_read(&s)) {
             late++;
+        }
         CHECK(late <= early[k] && late <= 15);
         end_round(&s);
     }

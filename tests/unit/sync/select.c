@@ -86,14 +86,16 @@ TEST(each_that_is_ready_has_its_turn) {
         int i = thrum_select(cases, 8, THRUM_FOREVER);
         CHECK(i == 0 || i == 1 || i == 2 || i == 7);
         got[i]++;
-        if (i % 2 == 0)
+        if (i % 2 == 0) {
             CHECK_EQ(thrum_chan_send(chans[i], &elem), 0);
-        else
+        } else {
             CHECK_EQ(thrum_chan_recv(chans[i], &elem), 0);
+        }
     }
     for (int i = 0; i < 8; i++) {
-        if (i == 0 || i == 1 || i == 2 || i == 7)
+        if (i == 0 || i == 1 || i == 2 || i == 7) {
             CHECK(got[i] > ROUNDS / READY / 2);
+        }
         chan_free(chans[i]);
     }
 }
@@ -115,8 +117,9 @@ static stage *stage_new(size_t n, size_t capacity) {
     s->n = n;
     s->deadline = THRUM_FOREVER;
     s->send_at = -1;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         s->chans[i] = chan_new(capacity);
+    }
     return s;
 }
 
@@ -166,8 +169,9 @@ TEST(an_element_is_handed_to_a_select) {
             cast *c = cast_new(&r);
             stage *s = stage_new(n, k % 2);
             cast_add(c, at % 2 == 0, select_one, s);
-            for (size_t i = 0; i < n; i++)
+            for (size_t i = 0; i < n; i++) {
                 YIELD_UNTIL(CHAN_RECEIVERS_WAITING(s->chans[i]) == 1);
+            }
             int elem = 42;
             CHECK_EQ(thrum_chan_send(s->chans[at], &elem), 0);
             cast_join(c);
@@ -188,8 +192,9 @@ TEST(an_element_is_taken_from_a_select) {
         cast *c = cast_new(&r);
         stage *s = stage_new(3, (size_t)k / 2);
         int elem = 7;
-        if (k / 2)
+        if (k / 2) {
             CHECK_EQ(thrum_chan_send(s->chans[1], &elem), 0);
+        }
         s->send_at = 1;
         cast_add(c, k % 2, select_one, s);
         YIELD_UNTIL(CHAN_SENDERS_WAITING(s->chans[1]) == 1);
@@ -335,10 +340,12 @@ static int cycle(void *arg) {
         }
         CHECK_EQ(cases[i].status, 0);
         int k = (i / 2 + a->index) % 3;
-        if (i % 2 == 0)
+        if (i % 2 == 0) {
             CHECK(in[k] != a->index);
-        if (atomic_fetch_add(i % 2 ? &s->sent[k] : &s->received[k], 1) == s->rounds)
+        }
+        if (atomic_fetch_add(i % 2 ? &s->sent[k] : &s->received[k], 1) == s->rounds) {
             thrum_chan_close(s->quit);
+        }
     }
 }
 
@@ -348,8 +355,9 @@ TEST(selects_over_common_channels_do_not_deadlock) {
     rig_begin(&r, 0);
     cast *c = cast_new(&r);
     ring s = {.rounds = SCALED(1000), .quit = chan_new(0)};
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         s.chans[i] = chan_new(0);
+    }
     cast_add_mixed(c, 3, 2, cycle, &s);
     cast_join(c);
     for (int i = 0; i < 3; i++) {
@@ -379,8 +387,9 @@ TEST(a_cancelled_select_has_moved_nothing) {
     rig r;
     rig_begin(&r, 0);
     thrum_chan *chans[] = {chan_new(0), chan_new(0)};
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         rig_go(&r, cancelled_select, chans);
+    }
     SPIN_UNTIL(CHAN_RECEIVERS_WAITING(chans[0]) == 4);
     watchdog_remove(&r);
     CHECK_EQ(thrum_sched_stop_until(r.sched, past()), -ETIMEDOUT);

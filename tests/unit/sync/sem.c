@@ -95,8 +95,9 @@ TEST(waiters_are_served_first_come_first_served) {
         YIELD_UNTIL(atomic_load(&s->log.count) == i + 1);
     }
     cast_join(c);
-    for (int i = 0; i < WAITERS; i++)
+    for (int i = 0; i < WAITERS; i++) {
         CHECK_EQ(s->log.seen[i], i);
+    }
     CHECK_EQ(thrum_sem_destroy(&s->sem), 0);
     free(s);
     rig_stop(&r);
@@ -126,8 +127,9 @@ static int take_many(void *arg) {
     stage *s = ((actor *)arg)->arg;
     for (int i = 0; i < s->rounds; i++) {
         CHECK_EQ(thrum_sem_wait(&s->sem), 0);
-        if (i % 64 == 0)
+        if (i % 64 == 0) {
             thrum_yield();
+        }
     }
     return 0;
 }
@@ -136,8 +138,9 @@ static int post_many(void *arg) {
     stage *s = ((actor *)arg)->arg;
     for (int i = 0; i < s->rounds; i++) {
         thrum_sem_post(&s->sem);
-        if (i % 32 == 0)
+        if (i % 32 == 0) {
             thrum_yield();
+        }
     }
     return 0;
 }
@@ -166,8 +169,9 @@ static int guarded_count(void *arg) {
         CHECK_EQ(thrum_sem_wait(&s->sem), 0);
         CHECK_EQ(atomic_fetch_add(&s->in, 1), 0);
         s->plain++;
-        if (i % 16 == 0)
+        if (i % 16 == 0) {
             thrum_yield();
+        }
         atomic_fetch_sub(&s->in, 1);
         thrum_sem_post(&s->sem);
     }
@@ -234,11 +238,13 @@ TEST(a_crowd_waits_and_is_let_through) {
     cast *c = cast_new(&r);
     stage *s = stage_new(0);
     const int n = SCALED(1000);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         cast_add(c, true, wait_and_log, s);
+    }
     YIELD_UNTIL(SEM_WAITING(&s->sem) == n);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         thrum_sem_post(&s->sem);
+    }
     cast_join(c);
     CHECK_EQ(atomic_load(&s->log.count), n);
     CHECK_EQ(thrum_sem_try_wait(&s->sem), -EAGAIN);
@@ -286,8 +292,9 @@ static int free_after_wait(void *arg) {
         CHECK(sem != NULL);
         thrum_sem_init(sem, 0);
         atomic_store(&h->sem, sem);
-        if (i % 2 == 0)
+        if (i % 2 == 0) {
             YIELD_UNTIL(atomic_load(&h->sem) == NULL); /* the post may come first */
+        }
         CHECK_EQ(thrum_sem_wait(sem), 0);
         memset(sem, 0xee, sizeof(*sem));
         free(sem);

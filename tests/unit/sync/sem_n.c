@@ -180,8 +180,9 @@ static int take_some(void *arg) {
             atomic_fetch_add(&h->late, 1);
             continue;
         }
-        if (n == ALL)
+        if (n == ALL) {
             h->plain++; /* alone in here */
+        }
         thrum_sem_post_n(&h->sem, n);
     }
     return 0;
@@ -193,8 +194,9 @@ TEST(a_crowd_takes_and_gives_back) {
     rig_begin(&r, 0);
     hall h = {.sem = THRUM_SEM_INIT(ALL)};
     cast *c = cast_new(&r);
-    for (int i = 0; i < 9; i++)
+    for (int i = 0; i < 9; i++) {
         cast_add(c, i % 3 != 0, take_some, &h);
+    }
     cast_join(c);
     CHECK_EQ(thrum_sem_try_wait_n(&h.sem, ALL), 0);
     CHECK_EQ(thrum_sem_try_wait(&h.sem), -EAGAIN);

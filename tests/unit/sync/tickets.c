@@ -39,13 +39,16 @@ TEST(turns_come_in_the_order_taken) {
     /* The first ticket is called at once, the next when it is done; nothing is left. */
     thrum_tickets tickets = THRUM_TICKETS_INIT;
     thrum_ticket t[3];
-    for (int i = 0; i < 3; i++)
-        thrum_tickets_take(&tickets, &t[i]);
     for (int i = 0; i < 3; i++) {
-        for (int j = 0; j < 3; j++)
+        thrum_tickets_take(&tickets, &t[i]);
+    }
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j < 3; j++) {
             CHECK_EQ(j >= i && thrum_ticket_is_called(&t[j]), j == i);
-        if (i < 2)
+        }
+        if (i < 2) {
             CHECK_EQ(thrum_ticket_wait_until(&t[i + 1], 0), -ETIMEDOUT);
+        }
         CHECK_EQ(thrum_ticket_wait(&t[i]), 0);
         CHECK_EQ(thrum_ticket_wait_until(&t[i], 0), 0);
         thrum_ticket_done(&t[i]);
@@ -107,10 +110,12 @@ TEST(a_thousand_in_order) {
     stage *s = stage_new();
     s->n = MANY;
     cast *c = cast_new(&s->r);
-    for (int i = 0; i < MANY; i++)
+    for (int i = 0; i < MANY; i++) {
         thrum_tickets_take(&s->tickets, &s->t[i]);
-    for (int i = 0; i < MANY; i++)
+    }
+    for (int i = 0; i < MANY; i++) {
         cast_add(c, true, wait_and_log, s);
+    }
     cast_join(c);
     CHECK_EQ(s->plain, MANY);
     stage_end(s);
@@ -141,8 +146,9 @@ static int take_and_turn(void *arg) {
             s->plain++;
             thrum_ticket_done(&t[j]);
         }
-        if (i % 8 == 0)
+        if (i % 8 == 0) {
             thrum_yield();
+        }
     }
     return 0;
 }
@@ -219,8 +225,9 @@ TEST(a_cancelled_wait_leaves_the_ticket_in_its_place) {
     enum { N = 20 };
     stage *s = stage_new();
     thrum_tickets_take_n(&s->tickets, s->t, 2);
-    for (int i = 0; i < N; i++)
+    for (int i = 0; i < N; i++) {
         rig_go(&s->r, wait_and_be_cancelled, s);
+    }
     SPIN_UNTIL(TICKET_WAITING(&s->t[1]) == N);
     CHECK_EQ(thrum_sched_stop_until(s->r.sched, past()), -ETIMEDOUT);
     rig_stop(&s->r);
@@ -290,7 +297,7 @@ static int free_after_turn(void *arg) {
     for (int i = 0; i < h->rounds; i++) {
         thrum_tickets *tickets = malloc(sizeof(*tickets));
         thrum_ticket *t[2] = {malloc(sizeof(**t)), malloc(sizeof(**t))};
-        CHECK(tickets != NULL && t[0] != NULL && t[1] != NULL);
+        CHECK(tickets && t[0] && t[1]);
         thrum_tickets_init(tickets);
         thrum_tickets_take(tickets, t[0]);
         thrum_tickets_take(tickets, t[1]);

@@ -49,8 +49,9 @@ static int have_turn(void *arg) {
     if (c->said == 0) {
         CHECK(thrum_ticket_is_called(&c->ticket));
         CHECK_EQ(s->plain, c->index);
-        if (c->index % 7 == 0)
+        if (c->index % 7 == 0) {
             thrum_yield(); /* it is a task like any other, and may wait */
+        }
         s->plain++;
     }
     thrum_ticket_done(&c->ticket);
@@ -187,8 +188,9 @@ TEST(past_its_deadline_stop_has_it_run_before_its_turn) {
     CHECK_EQ(code, -ETIMEDOUT);
     rig_stop(&s->r);
     CHECK_EQ(atomic_load(&s->began), N - 1);
-    for (int i = 1; i < N; i++)
+    for (int i = 1; i < N; i++) {
         CHECK_EQ(s->calls[i].said, -ECANCELED);
+    }
     CHECK_EQ(s->plain, 0);
     thrum_ticket_done(&s->calls[0].ticket);
     stage_free(s);
@@ -258,7 +260,7 @@ TEST(freed_by_the_function_at_once) {
     int rounds = SCALED(1000);
     for (int i = 0; i < rounds; i++) {
         loose *l[2] = {calloc(1, sizeof(**l)), calloc(1, sizeof(**l))};
-        CHECK(l[0] != NULL && l[1] != NULL);
+        CHECK(l[0] && l[1]);
         thrum_tickets_take(&tickets, &l[0]->ticket);
         thrum_tickets_take(&tickets, &l[1]->ticket);
         l[1]->ran = &ran;

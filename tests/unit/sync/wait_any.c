@@ -50,8 +50,9 @@ TEST(wrong_counts_are_refused) {
     /* No event, too many, or no list is -EINVAL, and a signal stays. */
     thrum_event event = THRUM_EVENT_INIT(THRUM_EVENT_AUTO, true);
     thrum_event *list[MANY + 1];
-    for (size_t i = 0; i <= MANY; i++)
+    for (size_t i = 0; i <= MANY; i++) {
         list[i] = &event;
+    }
     CHECK_EQ(thrum_event_wait_any(list, 0, THRUM_FOREVER), -EINVAL);
     CHECK_EQ(thrum_event_wait_any(list, MANY + 1, THRUM_FOREVER), -EINVAL);
     CHECK_EQ(thrum_event_wait_any(NULL, 1, THRUM_FOREVER), -EINVAL);
@@ -64,16 +65,19 @@ TEST(one_signaled_event_is_consumed_alone) {
     /* Of several that are signaled one is taken; over many calls each has its turn. */
     stage *s = stage_new(5, THRUM_EVENT_AUTO);
     for (int round = 0; round < 300; round++) {
-        for (size_t i = 0; i < s->n; i++)
+        for (size_t i = 0; i < s->n; i++) {
             thrum_event_signal(&s->events[i]);
+        }
         int got = thrum_event_wait_any(s->list, s->n, THRUM_FOREVER);
         CHECK(got >= 0 && got < 5);
         s->got[got]++;
-        for (int i = 0; i < 5; i++)
+        for (int i = 0; i < 5; i++) {
             CHECK_EQ(thrum_event_test(&s->events[i]), i != got);
+        }
     }
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 5; i++) {
         CHECK(s->got[i] > 20); /* 60 are expected */
+    }
     stage_free(s);
 }
 
@@ -91,8 +95,9 @@ TEST(a_signal_wakes_and_is_consumed) {
             thrum_event_signal(&s->events[at]);
             YIELD_UNTIL(atomic_load(&s->done) == 1);
             CHECK_EQ(atomic_load(&s->result), (int)at);
-            for (size_t i = 0; i < s->n; i++)
+            for (size_t i = 0; i < s->n; i++) {
                 CHECK(!thrum_event_is_signaled(&s->events[i]));
+            }
             cast_join(c);
             stage_free(s);
         }
@@ -186,10 +191,11 @@ static int wait_rounds(void *arg) {
     int taken = 0;
     while (atomic_load(&s->result) == 0) {
         int got = thrum_event_wait_any(s->list, s->n, past() + 50000 + 1000 * a->index);
-        if (got >= 0)
+        if (got >= 0) {
             taken++;
-        else
+        } else {
             CHECK_EQ(got, -ETIMEDOUT);
+        }
     }
     atomic_fetch_add(&s->done, taken);
     return 0;
@@ -201,8 +207,9 @@ static int signal_rounds(void *arg) {
     for (int i = 0; i < s->rounds; i++) {
         thrum_event *event = &s->events[(size_t)(i * 7 + a->index) % s->n];
         /* an event carries one signal: the next one waits until that was taken */
-        while (thrum_event_is_signaled(event) && atomic_load(&s->result) == 0)
+        while (thrum_event_is_signaled(event) && atomic_load(&s->result) == 0) {
             thrum_yield();
+        }
         thrum_event_signal(event);
     }
     return 0;
@@ -225,8 +232,9 @@ TEST(signals_against_timeouts) {
     atomic_store(&s->result, 1);
     cast_join(c);
     int left = 0;
-    for (size_t i = 0; i < s->n; i++)
+    for (size_t i = 0; i < s->n; i++) {
         left += thrum_event_test(&s->events[i]);
+    }
     CHECK_EQ(atomic_load(&s->done) + left, s->rounds);
     stage_free(s);
     rig_stop(&r);

@@ -85,8 +85,9 @@ static stage *stage_new(unsigned n) {
 static int work_then_done(void *arg) {
     actor *a = arg;
     stage *s = a->arg;
-    if (a->index % 3 == 0)
+    if (a->index % 3 == 0) {
         thrum_yield();
+    }
     s->plain[a->index] = a->index + 1;
     thrum_waitgroup_done(&s->wg);
     return 0;
@@ -95,8 +96,9 @@ static int work_then_done(void *arg) {
 static int wait_and_look(void *arg) {
     stage *s = ((actor *)arg)->arg;
     CHECK_EQ(thrum_waitgroup_wait(&s->wg), 0);
-    for (int i = 0; i < s->rounds; i++)
+    for (int i = 0; i < s->rounds; i++) {
         CHECK_EQ(s->plain[i], i + 1);
+    }
     atomic_fetch_add(&s->passed, 1);
     return 0;
 }
@@ -217,10 +219,12 @@ static int free_after_wait(void *arg) {
         thrum_waitgroup *wg = malloc(sizeof(*wg));
         CHECK(wg != NULL);
         thrum_waitgroup_init(wg, HELPERS);
-        for (int k = 0; k < HELPERS; k++)
+        for (int k = 0; k < HELPERS; k++) {
             atomic_store(&h->wg[k], wg);
-        for (int k = 0; k < i % 40; k++) /* this meets the dones at various places */
+        }
+        for (int k = 0; k < i % 40; k++) { /* this meets the dones at various places */
             th_backoff(&(unsigned){0});
+        }
         CHECK_EQ(thrum_waitgroup_wait(wg), 0);
         memset(wg, 0xee, sizeof(*wg));
         free(wg);
@@ -247,8 +251,9 @@ TEST(freed_as_soon_as_the_wait_returned) {
         cast *c = cast_new(&r);
         handover h = {.rounds = SCALED(kinds == 3 ? 1000 : 100)};
         cast_add(c, (kinds & 1) != 0, free_after_wait, &h);
-        for (int k = 0; k < HELPERS; k++)
+        for (int k = 0; k < HELPERS; k++) {
             cast_add(c, (kinds & 2) != 0, done_to_freed, &h);
+        }
         cast_join(c);
     }
     rig_stop(&r);
@@ -280,11 +285,13 @@ static int first_waiter(void *arg) {
         CHECK(p != NULL);
         thrum_waitgroup_init(&p->wg, 2);
         atomic_init(&p->users, 2);
-        for (int k = 0; k < 3; k++)
+        for (int k = 0; k < 3; k++) {
             atomic_store(&d->slot[k], p);
+        }
         wait_and_leave(p);
-        for (int k = 0; k < 3; k++)
+        for (int k = 0; k < 3; k++) {
             YIELD_UNTIL(atomic_load(&d->slot[k]) == NULL);
+        }
     }
     return 0;
 }
@@ -295,10 +302,11 @@ static int other_player(void *arg) {
     for (int i = 0; i < d->rounds; i++) {
         pair *p;
         YIELD_UNTIL((p = atomic_exchange(&d->slot[a->index - 1], NULL)) != NULL);
-        if (a->index == 1)
+        if (a->index == 1) {
             wait_and_leave(p);
-        else
+        } else {
             thrum_waitgroup_done(&p->wg);
+        }
     }
     return 0;
 }
@@ -311,8 +319,9 @@ TEST(freed_by_the_last_of_two_waiters) {
         cast *c = cast_new(&r);
         doubles d = {.rounds = SCALED(kinds == 0 ? 1000 : 100)};
         cast_add(c, kinds != 1, first_waiter, &d);
-        for (int k = 0; k < 3; k++)
+        for (int k = 0; k < 3; k++) {
             cast_add(c, kinds == 0 || (kinds == 2 && k == 1), other_player, &d);
+        }
         cast_join(c);
     }
     rig_stop(&r);

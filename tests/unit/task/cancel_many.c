@@ -43,7 +43,7 @@ static void in_each_cell(int (*fn)(void *arg), crowd *c, void (*meanwhile)(crowd
             }
             const thrum_attr attr = rig_attr(&c->rig);
             CHECK_EQ(thrum_spawn_with(&handle, &attr, fn, c), 0);
-            if (meanwhile != NULL) {
+            if (meanwhile) {
                 meanwhile(c);
             }
             CHECK_EQ(thrum_join(handle, NULL), 0);

@@ -363,7 +363,7 @@ TEST(attr_init_equals_the_initializer) {
     CHECK_EQ(attr.worker, -1);
     CHECK_EQ(attr.stack_size, 0);
     CHECK_EQ(constant.size, attr.size);
-    CHECK(constant.sched == NULL && constant.name == NULL);
+    CHECK(!constant.sched && !constant.name);
     CHECK_EQ(constant.flags, 0);
     CHECK_EQ(constant.worker, -1);
     CHECK_EQ(constant.stack_size, 0);

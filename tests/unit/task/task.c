@@ -24,7 +24,7 @@ static void note(thrum_task *self, void *arg) {
 static void check_order(const int *expected, int n) {
     CHECK_EQ(atomic_load(&seen.count), n);
     for (int i = 0; i < n; i++) {
-        CHECK_EQ(seen.seen[i], expected != NULL ? expected[i] : i);
+        CHECK_EQ(seen.seen[i], expected ? expected[i] : i);
     }
 }
 
@@ -379,7 +379,8 @@ static void run_a_corrupt_task(void *arg) {
 
 TEST(task_overwritten_while_posted_is_told) {
     /* A posted task belongs to the scheduler: one that is overwritten stops the program. */
-    if (UNDER_TSAN)
+    if (UNDER_TSAN) {
         CHECK_SKIP("it is a race, and the sanitizer says so first");
+    }
     check_dies(run_a_corrupt_task, NULL, "thrum: run: a corrupt object in a run queue");
 }

@@ -455,7 +455,7 @@ TEST(text_of_many_workers_has_the_least_and_the_most) {
     CHECK_EQ(rig_run(&r, end_at_once, NULL), 0);
     char *text = print(&r, THRUM_TEXT);
     CHECK(strstr(text, "\"a\\\"b\\\\c?d?e\", 12 workers\n") != NULL);
-    CHECK(strstr(text, " least ") != NULL && strstr(text, " most ") != NULL);
+    CHECK(strstr(text, " least ") && strstr(text, " most "));
     CHECK(strstr(text, "tasks_started") != NULL);
     free(text);
     rig_stop(&r);
@@ -540,7 +540,7 @@ TEST(print_reports_errors) {
     CHECK_EQ(thrum_metrics_print(r.sched, full, THRUM_TEXT), -EIO);
     fclose(full);
     full = check_full_stream(); /* with a buffer that is found out at the end */
-    CHECK(full != NULL && setvbuf(full, NULL, _IOFBF, (size_t)1 << 20) == 0);
+    CHECK(full && setvbuf(full, NULL, _IOFBF, (size_t)1 << 20) == 0);
     CHECK_EQ(thrum_metrics_print(r.sched, full, THRUM_TEXT), -EIO);
     fclose(full);
     CHECK_EQ(thrum_metrics_print(r.sched, stdout, (thrum_format)17), -EINVAL);

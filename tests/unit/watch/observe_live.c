@@ -34,7 +34,7 @@ static int computes_alone(void *arg) {
 /* The number behind `key` in the last answer. */
 static long long number_of(const char *key) {
     const char *found = strstr(got, key);
-    if (found == NULL) {
+    if (!found) {
         check_failed(__FILE__, __LINE__, "%s is not in: %s", key, got);
     }
     return strtoll(found + strlen(key), NULL, 10);
@@ -56,7 +56,7 @@ static void join(thrum_handle *handle) {
 
 /* Asks until the answer has the text; the test's time limit ends it. */
 static void ask_until(int fd, const char *request, const char *text) {
-    while (strstr(asked(fd, request), text) == NULL) {
+    while (!strstr(asked(fd, request), text)) {
         nap();
     }
 }

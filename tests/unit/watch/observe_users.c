@@ -67,8 +67,9 @@ TEST(a_child_has_none_of_it) {
         rig own;
         snprintf(at.sun_path, sizeof(at.sun_path), "%s/thrum/%d", folder, (int)getpid());
         CHECK_EQ(try_connect(), -ENOENT);
-        if (UNDER_TSAN || UNDER_ASAN) /* no threads there; or an allocator that stays locked */
+        if (UNDER_TSAN || UNDER_ASAN) { /* no threads there; or an allocator that stays locked */
             _exit(0);
+        }
         observed_begin(&own, "child");
         const int mine = connected();
         CHECK(strstr(asked(mine, "hello\n"), "child") != NULL);

@@ -330,7 +330,7 @@ TEST(without_a_hook_it_goes_to_stderr) {
     const int kept = dup(STDERR_FILENO);
     CHECK(dup2(ends[1], STDERR_FILENO) >= 0);
     stall_begin(&r, &stalls[0], NULL, crunch);
-    while (strstr(text, "is free\n") == NULL) {
+    while (!strstr(text, "is free\n")) {
         const ssize_t n = read(ends[0], text + length, (unsigned)(sizeof(text) - 1 - length));
         CHECK(n > 0);
         length += (size_t)n;
@@ -350,7 +350,7 @@ TEST(off_there_is_nothing_of_it) {
     CHECK_EQ(r.config.stall_ms, 0);
     rig_start(&r);
     const th_stalls *none = &r.sched->stalls;
-    CHECK(none->memory == NULL && !none->watched);
+    CHECK(!none->memory && !none->watched);
     CHECK_EQ(none->signal, 0);
     for (int i = 0; i < 2; i++) {
         CHECK(r.sched->workers[i].find == NULL);

@@ -301,7 +301,7 @@ TEST(mistakes_are_codes) {
     CHECK_EQ(thrum_trace_start(r.sched, 0), 0);
     CHECK_EQ(thrum_trace_start(r.sched, 0), -EALREADY);
     FILE *full = fopen("/dev/full", "w");
-    if (full != NULL) {
+    if (full) {
         CHECK_EQ(thrum_trace_write(r.sched, full), -EIO);
         fclose(full);
     }

@@ -98,12 +98,12 @@ static const char *slice_of(const char *at, const char *function, long *runs, in
     char key[64];
     char us[32];
     snprintf(key, sizeof(key), "\"function\":\"%s\"", function);
-    while ((at = strstr(at, "\"ph\":\"X\"")) != NULL) {
+    while ((at = strstr(at, "\"ph\":\"X\""))) {
         const char *dur = strstr(at, "\"dur\":");
         const char *end = strchr(at, '\n');
         const char *fn = strstr(at, key);
         at++;
-        if (fn == NULL || end == NULL || fn > end) {
+        if (!fn || !end || fn > end) {
             continue;
         }
         CHECK_EQ(sscanf(dur, "\"dur\":%31[0-9.]", us), 1);
@@ -121,7 +121,7 @@ static long runs_of(const trace_page *p, const char *function, long *shared) {
     long n;
     long runs = 0;
     *shared = 0;
-    for (const char *at = p->text; (at = slice_of(at, function, &n, &ns)) != NULL;) {
+    for (const char *at = p->text; (at = slice_of(at, function, &n, &ns));) {
         *shared += n > 1;
         runs += n;
     }
@@ -175,7 +175,7 @@ TEST(short_runs_share_marks) {
     CHECK_EQ(rig_run(&r, starts_few, NULL), 0);
     await_sleep();
     trace_page p = trace_written(r.sched);
-    for (const char *at = p.text; (at = slice_of(at, function, &runs, &ns)) != NULL;) {
+    for (const char *at = p.text; (at = slice_of(at, function, &runs, &ns));) {
         shared += runs > 1;
         const bool is_short = runs == 1 && ns < 450; /* longer ones have a mark each */
         pairs += is_short && after_short;
@@ -221,7 +221,7 @@ TEST(a_long_run_stands_out) {
     run(now_and_then_long);
     await_sleep(); /* a mark that is open has other runs, and lasts until now */
     trace_page p = trace_written(r.sched);
-    for (const char *at = p.text; (at = slice_of(at, function, &n, &ns)) != NULL;) {
+    for (const char *at = p.text; (at = slice_of(at, function, &n, &ns));) {
         if (ns > longest) {
             longest = ns;
             its_runs = n;

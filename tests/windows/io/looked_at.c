@@ -87,7 +87,7 @@ static bool is_for_all(const char *path) {
     bool found = false;
     CHECK(GetFileSecurityA(path, DACL_SECURITY_INFORMATION, descriptor, sizeof descriptor, &size));
     CHECK(GetSecurityDescriptorDacl(descriptor, &is_there, &list, &is_default));
-    CHECK(is_there && list != NULL);
+    CHECK(is_there && list);
     for (DWORD i = 0; i < list->AceCount; i++) {
         void *ace;
         CHECK(GetAce(list, i, &ace));

@@ -66,7 +66,7 @@ TEST(the_first_of_two_dlls_is_asked) {
     /* A program in C that has two plugins in C++. */
     const globals_fn first = in_dll("kernel32.dll", "GetCommandLineA");
     const globals_fn second = in_dll("kernel32.dll", "GetCommandLineW");
-    CHECK(first != NULL && second != NULL);
+    CHECK(first && second);
     thrum_cxx_register(first);
     thrum_cxx_register(second);
     CHECK((void *)th_os_exceptions_at() == first());

@@ -63,7 +63,7 @@ static void print_by(HMODULE dll, HMODULE c, const char *list) {
         (__typeof__(&thrum_stdout))(void *)GetProcAddress(dll, "thrum_stdout");
     const __typeof__(&thrum_stream_printf) print =
         (__typeof__(&thrum_stream_printf))(void *)GetProcAddress(dll, "thrum_stream_printf");
-    CHECK(output != NULL && print != NULL && at_exit != NULL);
+    CHECK(output && print && at_exit);
     CHECK_EQ(print(output(), "%s", "left"), 4);
     thrum_mutex *lock = &th_stream_of(output())->locks[TH_WRITING];
     (void)at_exit(tell_of_exit); /* called before the DLL's */

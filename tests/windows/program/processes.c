@@ -377,7 +377,7 @@ static int written_body(void *arg) {
     CHECK_EQ(thrum_io_close(in), 0);
     memset(text, 'y', sizeof text);
     CHECK_EQ(thrum_read_full(out, text, sizeof text, THRUM_FOREVER), MUCH + SOME);
-    CHECK(memchr(text, 'y', sizeof text) == NULL && memchr(text, 'x', MUCH) == NULL);
+    CHECK(!memchr(text, 'y', sizeof text) && !memchr(text, 'x', MUCH));
     CHECK(text[MUCH] == 'x' && text[MUCH + SOME - 1] == 'x');
     CHECK_EQ(thrum_read(out, text, 1), 0);
     CHECK_EQ(thrum_io_close(out), 0);
@@ -444,7 +444,7 @@ static void refused(const char *const argv[], const thrum_process_options *given
     }
     CHECK_EQ(thrum_process_start(&process, argv, &options), code);
     CHECK_STR(failed, what);
-    CHECK(process == NULL && io.turn == 0);
+    CHECK(!process && io.turn == 0);
 }
 
 /* With a file of this text and this name, beside nothing; and with what the system leaves out. */

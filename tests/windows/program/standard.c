@@ -26,7 +26,7 @@ static const char *const modes[] = {"STANDARD_IN=task", "STANDARD_IN=thread"};
 /* True: this is the program, and has done its work; what is left goes out when it exits. */
 static bool is_started(void) {
     const char *mode = getenv("STANDARD_IN");
-    if (mode == NULL) {
+    if (!mode) {
         return false;
     }
     if (strcmp(mode, "task") == 0) {

@@ -111,7 +111,7 @@ TEST(where_no_thread_can_begin_it_is_printed) {
     const lock_fn take = (lock_fn)(void (*)(void))GetProcAddress(nt, "LdrLockLoaderLock");
     const unlock_fn give_back =
         (unlock_fn)(void (*)(void))GetProcAddress(nt, "LdrUnlockLoaderLock");
-    CHECK(take != NULL && give_back != NULL);
+    CHECK(take && give_back);
     CHECK_EQ(pipe(u.ends), 0);
     u.kept = dup(STDERR_FILENO);
     CHECK_EQ(dup2(u.ends[1], STDERR_FILENO), STDERR_FILENO);

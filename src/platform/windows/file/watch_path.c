@@ -384,7 +384,7 @@ static th_file_watched *watch_of(th_file_watcher *r, adding *a) {
     while (w && !is_at(w, p)) {
         w = w->next;
     }
-    if (!w && (w = th_os_alloc(sizeof *w)) != NULL) {
+    if (!w && (w = th_os_alloc(sizeof *w))) {
         memset(w, 0, sizeof *w);
         wcscpy(w->name, p->name);
         w->is_folder = p->is_folder;

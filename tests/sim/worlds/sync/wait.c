@@ -149,7 +149,7 @@ static void wake_listed(void *unused) {
     for (unsigned woken_count = 0; woken_count < 2;) {
         crew_until((th_load_relaxed(&xword) & TH_WORD_WAITERS) != 0);
         uint64_t seen = lock();
-        if (first == NULL) { /* it looked too late */
+        if (!first) { /* it looked too late */
             th_word64_publish(&xword, seen);
             continue;
         }
@@ -207,7 +207,7 @@ static void claim(uint32_t outcome, int mine) {
     crew_until((th_load_relaxed(&xword) & TH_WORD_WAITERS) != 0);
     uint64_t seen = lock();
     th_waiter *waiter = first;
-    bool won = waiter != NULL && th_waiter_claim(waiter, outcome);
+    bool won = waiter && th_waiter_claim(waiter, outcome);
     if (won) {
         sim_check(!th_waiter_claim(waiter, TH_WAIT_CANCELLED)); /* it is decided already */
         claimed++;

@@ -120,7 +120,7 @@ SIM_WORLD(pinned_batch, .asleep = whole_asleep) {
 /* A task posts itself: it runs more often in a row than PINNED_LIMIT lets go first. */
 static void again(thrum_task *self, void *arg) {
     unsigned i = whole_number(self);
-    sim_check(arg == NULL || thrum_worker_id() == 0);
+    sim_check(!arg || thrum_worker_id() == 0);
     if (++whole_ran[i] < 4) {
         sim_check(thrum_task_post(sched, self) == 0);
     }
