@@ -16,7 +16,7 @@ PIECE = re.compile(r"(?P<comment>/\*.*?\*/)|(?P<gap>\n[ \t]*\n\s*)|(?P<space>\s+
 class Member:
     """A declaration; of a class, its head."""
     kind = "type"  # shown as it is written, without a page of its own
-    note = None
+    note, fields = None, ()
 
     def __init__(self, scope, text, line):
         self.line, self.is_class = line, bool(class_name(text))
