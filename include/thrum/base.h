@@ -8,7 +8,7 @@
  *   - "Any thread" is a task of any scheduler, a thread that is bound to a scheduler
  *     (thrum_sched_bind), or a plain thread, which is neither. To a scheduler, a thread is external
  *     if it neither runs one of its tasks nor is bound to it.
- *   - "May suspend" means that the caller may have to wait. A task then gives up its worker, and may
+ *   - "May suspend" means that the caller may have to wait. A task then gives up its worker and may
  *     continue on another one. A bound thread runs what is tied to it, and a plain thread blocks. A
  *     call that never suspends may still take a lock for a moment.
  *   - "Cancellable" means that a wait in the call returns -ECANCELED, and has taken nothing, when
@@ -95,7 +95,7 @@ typedef int64_t thrum_time;
  */
 typedef int (*thrum_fn)(void *arg);
 
-/* A scheduler: its workers and its queues. thrum_sched_start makes it, thrum_sched_stop frees it. */
+/* A scheduler: its workers and queues. thrum_sched_start makes it, thrum_sched_stop frees it. */
 typedef struct thrum_sched thrum_sched;
 
 /* A spawned task, from thrum_spawn until thrum_join or thrum_detach. */
