@@ -175,9 +175,9 @@ typedef struct thrum_config {
     bool pin_all;
 
     /*
-     * Whether a task that a worker wakes runs next on it, before what is queued (in the LIFO slot;
-     * only with THRUM_SHARDED). Otherwise it runs behind what the worker has queued. It holds for
-     * all wakes alike. Default: true. Environment: THRUM_WAKE_HINT, 0 or 1.
+     * Whether a blocked task that a worker wakes runs next on it, before what is queued (in the
+     * LIFO slot; only with THRUM_SHARDED). Otherwise it runs behind what the worker has queued. It
+     * holds for all wakes alike. Default: true. Environment: THRUM_WAKE_HINT, 0 or 1.
      */
     bool wake_hint;
 
