@@ -107,7 +107,7 @@ THRUM_API THRUM_NODISCARD int thrum_sched_start(thrum_sched **out, const thrum_c
  *   -EBUSY      another thread is stopping it, or has stopped the scheduler of a thrum_run
  *   -EAGAIN     the caller is a task, and the system refused the thread that waits for it
  *   -ENOMEM     there is no memory for that thread, or, without workers, to bind the caller
- *   -ESHUTDOWN  the scheduler has been stopped, or is one of a fork's parent
+ *   -ESHUTDOWN  the scheduler has been stopped, or is that of a fork's parent
  * Context: a plain thread, a bound thread, or a task of another scheduler; may suspend; not
  *   cancellable. At its end a task blocks its worker, because threads are joined.
  * Ordering: the writes of all tasks are visible after a call that returned 0.
@@ -136,7 +136,7 @@ THRUM_API THRUM_NODISCARD int thrum_sched_stop_until(thrum_sched *sched, thrum_t
  *   -EAGAIN     the caller is a task, and the system refused the thread that waits for it
  *   -ENOMEM     the caller is a task, and there is no memory for that thread
  *   -EINVAL     sched is NULL
- *   -ESHUTDOWN  the scheduler has been stopped, or is one of a fork's parent
+ *   -ESHUTDOWN  the scheduler has been stopped, or is that of a fork's parent
  * Context: a plain thread, a bound thread, or a task of another scheduler; may suspend; not
  *   cancellable.
  * Ordering: the writes of the tasks before that instant are visible after a call that returned 0.
@@ -169,7 +169,7 @@ THRUM_API THRUM_NODISCARD int thrum_sched_wait_done(thrum_sched *sched, thrum_ti
  *   -EAGAIN     65,536 threads are bound
  *   -ENOMEM     there is no memory for it
  *   -EINVAL     sched is NULL
- *   -ESHUTDOWN  the scheduler stops or has been stopped, or is one of a fork's parent
+ *   -ESHUTDOWN  the scheduler stops or has been stopped, or is that of a fork's parent
  * Context: a plain thread; never suspends.
  * Ordering: none.
  * Misuse: the thread ends before thrum_sched_unbind.
