@@ -1,10 +1,11 @@
 /*
- * thrum/once.h: something that is done once, by the first caller; the others wait for it.
+ * thrum/once.h: a once, for work that is done one time, by the first caller. Other callers wait
+ * until it is done. If it fails, the caller that has waited longest tries next, with a function of
+ * its own.
  *
- * The function may block; callers that come meanwhile wait, tasks by suspending. If it fails, the
- * caller that has waited longest tries next, with a function of its own. Waiting for a once is not
- * cancelled. An intrusive task waits without a stack, and does what is to be done in as many runs
- * as it likes, by thrum_once_on_until and thrum_once_finish (thrum/await.h).
+ * The function may block; tasks that wait for it suspend. A cancel does not end a wait for a once.
+ * An intrusive task can wait without a stack, and do the work in as many runs as it likes
+ * (thrum_once_on_until and thrum_once_finish in thrum/await.h).
  */
 #ifndef THRUM_ONCE_H
 #define THRUM_ONCE_H
@@ -13,6 +14,7 @@
 
 THRUM_BEGIN_DECLS
 
+/* A once. The caller owns its memory, and makes it by thrum_once_init or THRUM_ONCE_INIT. */
 typedef struct thrum_once {
     uint32_t reserved_word;
     uint32_t reserved_pad;
@@ -22,42 +24,76 @@ typedef struct thrum_once {
 } thrum_once;
 THRUM_ABI_SIZE(thrum_once, 32, 24);
 
+/*
+ * Makes a once that has not been done. THRUM_ONCE_INIT is the same as an initializer, also for
+ * static variables.
+ *
+ * Parameters:
+ *   once  the memory of the once, which no other thread uses during the call
+ * Context: any thread; never suspends.
+ * Ordering: none.
+ * Example:
+ *    static thrum_once tables = THRUM_ONCE_INIT;
+ * See also: thrum_once_run
+ */
 /* clang-format off */
 #define THRUM_ONCE_INIT { 0, 0, 0, NULL, NULL }
 /* clang-format on */
-
-/*
- * Makes a once that has not been done, as THRUM_ONCE_INIT does. Any thread may call it while no
- * other uses the memory. It never suspends and cannot fail.
- */
 THRUM_API void thrum_once_init(thrum_once *once);
 
 /*
- * Ends the once, which is then as after the init. Any thread may call it. It never suspends. It
- * returns 0, or -EBUSY with the once unchanged while its function runs, or an intrusive task has
- * the turn.
+ * Ends the once, which is then as after the init. It frees nothing and may be omitted.
+ *
+ * Parameters:
+ *   once  the once
+ * Returns: 0, or a negative error code; the once is then unchanged.
+ * Errors:
+ *   -EBUSY  its function runs, or an intrusive task has the turn
+ * Context: any thread; never suspends.
+ * Ordering: the writes of earlier functions are visible after a call that returned 0.
  */
 THRUM_API int thrum_once_destroy(thrum_once *once);
 
 /*
- * Calls `fn(arg)` on the caller's stack, unless that was done before; waits while another caller's
- * function runs. Any thread may call it. It may suspend, and is not cancelled. It returns 0 once it
- * is done: `fn` returned 0 or more, here or elsewhere, and what it wrote is visible. A negative
- * result of `fn` is returned to the caller that ran it, and it counts as not done: then the first
- * waiter, or else the next caller, runs a function of its own. Errors, with `fn` not called:
- * -EDEADLK from within `fn` by the same task (or thread); -EINVAL without `fn`.
+ * Calls `fn(arg)` on the caller's stack, unless the once is done, and waits while another caller's
+ * function runs. thrum_once_run_until waits for that until the deadline.
+ *
+ * The once is done when a function returns 0 or more. If it returns a negative value, the once is
+ * not done: then the first waiter, or else the next caller, runs a function of its own.
+ *
+ * Parameters:
+ *   once      the once
+ *   fn        the function
+ *   arg       its argument
+ *   deadline  thrum_once_run_until only: when to stop waiting for another caller's function, an
+ *             instant from thrum_after_ms and the like, or THRUM_FOREVER
+ * Returns: 0 when the once is done, here or by another caller; the negative value that fn returned
+ *   here; or a negative error code, with fn not called.
+ * Errors:
+ *   -EDEADLK    the caller is in the function of this once
+ *   -EINVAL     fn is NULL
+ *   -ETIMEDOUT  thrum_once_run_until only: the deadline passed
+ *   -ESHUTDOWN  in the child of a fork (thrum/sched.h): no thread is left to do it
+ * Context: any thread; may suspend; not cancellable.
+ * Ordering: the writes of the function that did it are visible after a call that returned 0.
+ * Example:
+ *    static int load(void *arg) { return read_tables(arg); } // 0, or a negative code
+ *    int err = thrum_once_run(&tables, load, "tables.bin");
+ * See also: thrum_once_is_done, thrum_once_on_until
  */
 THRUM_API THRUM_NODISCARD int thrum_once_run(thrum_once *once, thrum_fn fn, void *arg);
-/*
- * Does the same, waiting for another caller's function until the deadline. Past it, it returns
- * -ETIMEDOUT, and `fn` was not called.
- */
 THRUM_API THRUM_NODISCARD int thrum_once_run_until(thrum_once *once, thrum_fn fn, void *arg,
                                                    thrum_time deadline);
 
 /*
- * Returns whether it has been done; if so, what the function wrote is visible. Any thread may call
- * it. It never suspends and cannot fail.
+ * Returns whether the once is done.
+ *
+ * Parameters:
+ *   once  the once
+ * Returns: true if it is done.
+ * Context: any thread; never suspends.
+ * Ordering: the writes of the function that did it are visible after a call that returned true.
+ * See also: thrum_once_run
  */
 THRUM_API bool thrum_once_is_done(const thrum_once *once);
 

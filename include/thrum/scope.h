@@ -1,9 +1,10 @@
 /*
- * thrum/scope.h: tasks that are started, waited for and cancelled together.
+ * thrum/scope.h: scopes. A scope has tasks as its children, which are started, waited for and
+ * cancelled together.
  *
- * A scope lies in the frame of the task that opens it, and that task joins it before it ends: so no
- * child is left behind. The first child that fails cancels the others. Scopes nest: what cancels a
- * task also cancels the scopes that it has open.
+ * A scope lives in the frame of the task that opens it, and that task joins it before it ends, so
+ * no child is left behind. The first child that fails cancels the others. Scopes nest: a call that
+ * cancels a task also cancels the scopes that it has open.
  *
  *     thrum_scope scope;
  *     int err = thrum_scope_open(&scope, thrum_after_ms(200));
@@ -13,8 +14,8 @@
  *         err = thrum_scope_join(&scope);
  *     }
  *
- * **A scope's deadline cancels its children, not its owner**: what the owner itself waits for
- * between open and join goes on past the deadline. To cancel that, use thrum_with_deadline:
+ * **A scope's deadline cancels its children, not its owner**: past the deadline, waits of the owner
+ * itself between open and join go on. To cancel those, use thrum_with_deadline:
  *
  *     int err = thrum_with_deadline(thrum_after_ms(200), fetch_all, &request, &result);
  */
@@ -25,72 +26,140 @@
 
 THRUM_BEGIN_DECLS
 
+/* A scope, in the memory of the task that opens it. It must not move until its join has returned. */
 typedef struct thrum_scope {
     uint64_t reserved[26];
 } thrum_scope;
 THRUM_STATIC_ASSERT(sizeof(thrum_scope) == 208, "part of the ABI");
 
 /*
- * Opens a scope. Its memory is the caller's; it is in use until thrum_scope_join has returned, and
- * must not move. At the deadline the scope is cancelled, **which is to say its children, not the
- * caller**, and the join returns -ETIMEDOUT. Where all workers compute, the first child that asks
- * thrum_cancelled past the deadline cancels it. Scopes inherit: the earliest deadline of all that
- * are around counts (thrum_deadline). Opened by a cancelled task, or past its deadline, a scope is
- * cancelled from the start. Tasks and bound threads may call it. It never suspends. It returns 0,
- * -ESRCH on a plain thread, or -EINVAL for NULL.
+ * Opens a scope. At the deadline its children are cancelled, **not the caller**, and the join
+ * returns -ETIMEDOUT. If all workers compute, the first child that calls thrum_cancelled past the
+ * deadline cancels the scope.
+ *
+ * Scopes inherit: the earliest deadline of all that are around a task counts (thrum_deadline). If a
+ * cancelled task opens a scope, or the deadline has passed, the scope is cancelled from the start.
+ *
+ * Parameters:
+ *   scope     the memory of the scope, in use until thrum_scope_join has returned
+ *   deadline  when the children are cancelled, an instant from thrum_after_ms and the like, or
+ *             THRUM_FOREVER
+ * Returns: 0, or a negative error code; the scope is not open then.
+ * Errors:
+ *   -ESRCH      the caller is a plain thread
+ *   -EINVAL     scope is NULL
+ *   -ESHUTDOWN  in the child of a fork: the caller was a task or a bound thread in the parent
+ * Context: a task or a bound thread; never suspends.
+ * Ordering: none.
+ * Misuse: the task ends, or the thread unbinds, before the join.
+ * Example: examples/scope.c
+ * See also: thrum_scope_go, thrum_scope_join, thrum_with_deadline
  */
 THRUM_API THRUM_NODISCARD int thrum_scope_open(thrum_scope *scope, thrum_time deadline);
 
 /*
- * Starts `fn(arg)` as a child. A negative value that it returns is a failure; the first one cancels
- * the scope. In a cancelled scope children still run, cancelled. What the caller wrote before is
- * visible to the child. The scope's task and its children may call it while the scope is open. It
- * never suspends. It returns 0, or with nothing started -ENOMEM, -EINVAL or -ESHUTDOWN, which is
- * recorded in the scope like a child's failure: so the result may be ignored.
+ * Starts `fn(arg)` as a child. If it returns a negative value, it has failed; the first failure
+ * cancels the scope. In a cancelled scope children still run, cancelled.
+ *
+ * An error of this call is recorded in the scope like a child's failure, so the result may be
+ * ignored.
+ *
+ * Parameters:
+ *   scope  the scope, which is open
+ *   fn     the child's function
+ *   arg    its argument
+ * Returns: 0, or a negative error code; nothing is started then.
+ * Errors:
+ *   -EINVAL     scope or fn is NULL
+ *   -ENOMEM     there is no memory, or 16,384 tasks wait for memory for a stack
+ *   -ESHUTDOWN  the caller is a task of another scheduler, and the scope's scheduler stops; or the
+ *               scope was opened in a fork's parent
+ * Context: the task that opened the scope, or a child of it; never suspends.
+ * Ordering: the writes before this call are visible to the child.
+ * Misuse: the scope is joined.
+ * Example: examples/scope.c
+ * See also: thrum_scope_open, thrum_scope_cancel
  */
 THRUM_API int thrum_scope_go(thrum_scope *scope, thrum_fn fn, void *arg);
 
 /*
- * Cancels the scope's children, present and future, and the scopes that they have open: their waits
- * return -ECANCELED (thrum_cancel). Any thread may call it, if the scope's memory and its scheduler
- * are there until it returns: once the scope is joined nothing is left to cancel. It waits for no
- * child, but it may suspend: after every 256 children that it has woken a task lets others run, as
- * by thrum_yield. It cannot fail.
+ * Cancels the scope's children, present and future, and the scopes that they have open. Their waits
+ * return -ECANCELED, as after thrum_cancel. Once the scope is joined, nothing is left to cancel.
+ *
+ * Parameters:
+ *   scope  the scope; its memory and its scheduler exist until this call has returned
+ * Context: any thread; may suspend; not cancellable. It waits for no child. A task that calls it
+ *   lets others run, as by thrum_yield, after every 256 children that it has woken.
+ * Ordering: the writes before this call are visible when thrum_cancelled returns true in a child.
+ * Example: examples/jobs.c
+ * See also: thrum_cancelled, thrum_cancel
  */
 THRUM_API void thrum_scope_cancel(thrum_scope *scope);
 
 /*
  * Waits until all children have ended, and closes the scope. If the caller is cancelled meanwhile,
- * the children are, too, and it still waits. What they did is visible afterwards. The scope's task
- * may call it, inner scopes first; otherwise it aborts. It may suspend. It returns 0, or the reason
- * that came first: a child's failure, -ETIMEDOUT for a deadline, -ECANCELED for thrum_scope_cancel
- * or a cancel of the caller.
+ * the children are cancelled too, and the call still waits for them.
+ *
+ * Parameters:
+ *   scope  the scope, the innermost one that the caller has open
+ * Returns: 0, or the reason that came first: the negative value of a child that failed, or an error
+ *   code.
+ * Errors:
+ *   -ETIMEDOUT  the deadline of the scope, or one around it, passed
+ *   -ECANCELED  thrum_scope_cancel was called, or the caller was cancelled
+ *   -EINVAL, -ENOMEM  a thrum_scope_go failed with this code
+ *   -ESHUTDOWN  a thrum_scope_go failed with this code; or the scope was opened in a fork's parent
+ * Context: the task that opened the scope; may suspend; not cancellable.
+ * Ordering: the writes of all children are visible after it.
+ * Misuse: the scope is not the innermost one that the caller has open.
+ * Example: examples/scope.c
+ * See also: thrum_scope_open
  */
 THRUM_API THRUM_NODISCARD int thrum_scope_join(thrum_scope *scope);
 
 /*
- * Calls `fn(arg)` with a deadline for the caller itself, as contexts in Go and cancel scopes in
- * Trio do. Once it has passed, the waits of `fn` return -ECANCELED, and thrum_cancelled is true in
- * it; so too in what `fn` forks and in the scopes that it opens. `fn` runs on the caller's stack
- * and is always waited for; nothing interrupts what computes. Deadlines nest: the earliest one
- * around counts (thrum_deadline). Past the deadline, or in a cancelled task, `fn` is called all the
- * same, cancelled from the start. Afterwards the caller is as before: it has not been cancelled by
- * this deadline. What `fn` opens, forks or shields it ends before it returns.
+ * Calls `fn(arg)` with a deadline for the caller itself, like contexts in Go and cancel scopes in
+ * Trio. Past the deadline the waits of fn return -ECANCELED, and thrum_cancelled is true in it. The
+ * same holds in the functions that fn forks, and in the scopes that it opens. Nothing interrupts a
+ * function that computes, and the call always waits for fn.
  *
- * Tasks and bound threads may call it. It may suspend. `*result` (may be NULL) gets what `fn`
- * returned, whatever this call returns: 0 when `fn` returned before anything cancelled it;
- * -ETIMEDOUT when the deadline, or an earlier one around it, cancelled it; -ECANCELED when the
- * caller was cancelled by something else, and still is; -ESHUTDOWN in the child of a fork that `fn`
- * made. Errors, with `fn` not called: -EINVAL without `fn`; -ESRCH when the caller is neither a
- * task nor a bound thread.
+ * fn runs on the caller's stack. Deadlines nest: the earliest one around counts (thrum_deadline).
+ * If the deadline has passed, or the caller is cancelled, fn is called all the same, cancelled from
+ * the start. Afterwards the caller is as before: this deadline has not cancelled it. fn must end
+ * the scopes, forks and shields that it begins.
+ *
+ * Parameters:
+ *   deadline  when the waits of fn are cancelled, an instant from thrum_after_ms and the like
+ *   fn        the function
+ *   arg       its argument
+ *   result    gets the value that fn returned, whatever this call returns; may be NULL
+ * Returns: 0 when fn returned before anything cancelled it, else a negative error code.
+ * Errors:
+ *   -ETIMEDOUT  the deadline, or an earlier one around it, cancelled fn
+ *   -ECANCELED  something else cancelled the caller, and it is still cancelled
+ *   -EINVAL     fn is NULL; it was not called
+ *   -ESRCH      the caller is a plain thread; fn was not called
+ *   -ESHUTDOWN  in the child of a fork: fn made it; or the caller was a task or a bound thread in
+ *               the parent, and fn was not called
+ * Context: a task or a bound thread; may suspend; cancellable.
+ * Ordering: none.
+ * Misuse: a scope that fn has opened is not joined.
+ * Example: examples/with_deadline.c
+ * See also: thrum_cancelled, thrum_scope_open, thrum_shield_begin
  */
 THRUM_API THRUM_NODISCARD int thrum_with_deadline(thrum_time deadline, thrum_fn fn, void *arg,
                                                   int *result);
 
 /*
- * Returns the earliest deadline of the scopes that the running task has open, or is a child in, and
- * of the calls of thrum_with_deadline that it is in; THRUM_FOREVER when there is none. Any thread
- * may call it. It never suspends and cannot fail.
+ * Returns the earliest deadline around the running task: of the scopes that it has open or is a
+ * child in, and of the calls of thrum_with_deadline that it is in.
+ *
+ * Returns: the deadline; THRUM_FOREVER if there is none.
+ * Context: any thread; never suspends.
+ * Ordering: none.
+ * Example:
+ *    int err = thrum_event_wait_until(&ready, thrum_deadline());
+ * See also: thrum_with_deadline, thrum_scope_open
  */
 THRUM_API thrum_time thrum_deadline(void);
 
