@@ -26,7 +26,7 @@
 
 THRUM_BEGIN_DECLS
 
-/* A scope, in the memory of the task that opens it. It must not move until its join has returned. */
+/* A scope, in the memory of the caller that opens it. It must not move before it is joined. */
 typedef struct thrum_scope {
     uint64_t reserved[26];
 } thrum_scope;
