@@ -347,7 +347,8 @@ THRUM_API THRUM_NODISCARD int thrum_join_on_until(thrum_handle *handle, thrum_aw
 
 /*
  * Locks the mutex. If the call returns 1, the caller owns it. If the call returns 0, the run whose
- * thrum_await_end returns 0 owns it. The same run unlocks it, because the next run is another owner.
+ * thrum_await_end returns 0 owns it. The same run unlocks it, because the next run is another
+ * owner.
  *
  * A caller that holds the mutex may begin the wait, which ends after its unlock. Once the task is
  * first in line, no running caller takes the mutex before it. A cancel ends this wait, unlike a
