@@ -1,10 +1,12 @@
 """
 Imported by tools/release/reference alone.
 
-What tools/release/reference reads of a header in C++: the comments and what they describe, without bodies.
+Reads the headers of C++ for tools/release/reference: the comments and the declarations that they
+describe, without bodies.
 
-Told are the names of namespaces but `detail`, and the public members of classes. A comment holds for
-all declarations up to the next blank line or comment, as in C. What is deleted is left out.
+These are the declarations in namespaces other than `detail`, and the public members of classes. A
+comment describes all declarations up to the next blank line or comment, as in C. Deleted functions
+are omitted.
 """
 import re
 
