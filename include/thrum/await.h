@@ -237,7 +237,7 @@ THRUM_API void thrum_once_finish(thrum_once *once, int result);
  * thrum_await_end calls the constructors if the pool does not preserve its objects. If one fails,
  * it returns the constructor's code, and all objects are the pool's again. With 0 from
  * thrum_await_end, or 1 from this call, the objects are the program's. A constructor may fail with
- * any code, also one that the wait itself may end with. To tell these apart, set items[0] to NULL
+ * any code, also one that the wait itself may end with. To distinguish them, set items[0] to NULL
  * before this call: after a constructor's code, here or there, it is not NULL, and after any other
  * code it still is.
  *
@@ -418,9 +418,9 @@ THRUM_API THRUM_NODISCARD int thrum_rwlock_wrlock_on_until(thrum_rwlock *lock, t
 
 /*
  * Waits for a signal to the cond. The caller holds the mutex, which is unlocked when the call
- * returns 0. After thrum_await_end the body locks it again (thrum_mutex_on_until), whatever the
- * code, before it reads the condition or frees anything. After any other result the mutex is held
- * as before.
+ * returns 0. After thrum_await_end the body locks it again (thrum_mutex_on_until), with any code,
+ * before it reads the condition or frees anything. After any other result the mutex is held as
+ * before.
  *
  * Parameters:
  *   cond      the cond
@@ -438,7 +438,7 @@ THRUM_API THRUM_NODISCARD int thrum_rwlock_wrlock_on_until(thrum_rwlock *lock, t
  *   -ESRCH      the caller is a plain thread
  *   -ESHUTDOWN  in the child of a fork: the caller was a task or a bound thread in the parent
  * Context: a task or a bound thread; never suspends.
- * Ordering: as for the mutex: what is written under it is visible after it is locked again.
+ * Ordering: as for the mutex: writes under it are visible after it is locked again.
  * Misuse: the caller does not hold the mutex.
  * Example:
  *    while (!me->ready && code == 1) { // with the mutex
@@ -488,10 +488,10 @@ THRUM_API THRUM_NODISCARD int thrum_barrier_on_until(thrum_barrier *barrier, thr
  *
  * Parameters:
  *   await  the wait
- * Returns: 0 when the wait has succeeded, also if the task was cancelled or the deadline came after
- *   that; 2 for a once whose turn the task has; the code that a pool's constructor failed with; or
- *   a negative error code, with nothing taken. thrum_pool_borrow_on_until describes how to tell the
- *   last two apart.
+ * Returns: 0 when the wait has succeeded, also if a cancel or the deadline came after that. 2 for a
+ *   once whose turn the task has. Else the code that a pool's constructor failed with, or a
+ *   negative error code, with nothing taken. thrum_pool_borrow_on_until describes how to
+ *   distinguish these two.
  * Errors:
  *   -ECANCELED  the task was cancelled
  *   -ETIMEDOUT  the deadline came
@@ -499,7 +499,8 @@ THRUM_API THRUM_NODISCARD int thrum_barrier_on_until(thrum_barrier *barrier, thr
  *   -EPIPE      the channel was closed
  * Context: the task's body; may suspend; not cancellable. It suspends only if a pool's constructor
  *   does.
- * Ordering: as for the call that began the wait: what it makes visible to the body is visible.
+ * Ordering: as for the call that began the wait: the writes that it makes visible to the body are
+ *   visible.
  * Example:
  *    static void body(thrum_task *self, void *arg) {
  *        struct client *me = arg;

@@ -9,7 +9,7 @@
  *     (thrum_sched_bind), or a plain thread, which is neither. To a scheduler, a thread is external
  *     if it neither runs one of its tasks nor is bound to it.
  *   - "May suspend" means that the caller may have to wait. A task then gives up its worker and may
- *     continue on another one. A bound thread runs what is tied to it, and a plain thread blocks. A
+ *     continue on another one. A bound thread runs its tied tasks, and a plain thread blocks. A
  *     call that never suspends may still take a lock for a moment.
  *   - "Cancellable" means that a wait in the call returns -ECANCELED, and has taken nothing, when
  *     the caller is cancelled. A task is cancelled by thrum_cancel, its scope, thrum_with_deadline

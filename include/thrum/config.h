@@ -29,7 +29,7 @@ typedef enum {
     THRUM_GUARD_CANARY    /* an untouched page, and words that are checked at every switch */
 } thrum_guard;
 
-/* What the library does when tasks wait and nothing can wake them. */
+/* The reaction of the library when tasks wait and nothing can wake them. */
 typedef enum {
     THRUM_DEADLOCK_OFF,    /* nothing: it does not look for deadlocks */
     THRUM_DEADLOCK_REPORT, /* reports to stderr, or to the `deadlock` hook; the program goes on */
@@ -85,7 +85,7 @@ typedef struct thrum_config {
      * The most spare workers. A spare takes over for a worker that one task holds up, because it
      * blocks the thread (in a system call, or on a mutex of the system) or computes. Default:
      * THRUM_SPARE_AUTO. Environment: THRUM_WORKERS_SPARE, 0 to 1024. Workers and spares together
-     * are at most 1024, whatever the value. There are none with `pin_all` and none without workers.
+     * are at most 1024 in any case. There are none with `pin_all` and none without workers.
      */
     unsigned workers_spare;
 
@@ -161,7 +161,7 @@ typedef struct thrum_config {
 
     /*
      * The CPUs that `affinity` chooses from, by the numbers of the system. It is not kept and needs
-     * an affinity. NULL, the default: those that the thread that starts the scheduler may use.
+     * an affinity. NULL, the default: the CPUs that the thread that starts the scheduler may use.
      */
     const unsigned *cpus;
 
@@ -175,9 +175,9 @@ typedef struct thrum_config {
     bool pin_all;
 
     /*
-     * Whether a blocked task that a worker wakes runs next on it, before what is queued (in the
-     * LIFO slot; only with THRUM_SHARDED). Otherwise it runs behind what the worker has queued. It
-     * holds for all wakes alike. Default: true. Environment: THRUM_WAKE_HINT, 0 or 1.
+     * Whether a blocked task that a worker wakes runs next on it, before the queued tasks (in the
+     * LIFO slot; only with THRUM_SHARDED). Otherwise it runs behind the tasks that the worker has
+     * queued. It holds for all wakes alike. Default: true. Environment: THRUM_WAKE_HINT, 0 or 1.
      */
     bool wake_hint;
 
@@ -200,7 +200,7 @@ typedef struct thrum_config {
     bool catch_overflow;
 
     /*
-     * What is done about deadlocks. Default: THRUM_DEADLOCK_OFF. Environment: THRUM_DEADLOCK, off,
+     * The reaction to deadlocks. Default: THRUM_DEADLOCK_OFF. Environment: THRUM_DEADLOCK, off,
      * report or abort.
      *
      * There is a deadlock if some task or bound thread waits and nothing inside the scheduler can
@@ -212,12 +212,12 @@ typedef struct thrum_config {
      * run.
      *
      * There is also a deadlock if tasks and bound threads of one scheduler, and other threads that
-     * have called it, wait for each other in a cycle, whatever else goes on. Each waits without a
-     * deadline for a mutex, a rwlock that is held for writing, a once, the end of a task, or the
-     * children of a scope. The same thread looks for cycles and reports each one once, also if the
-     * other kind of deadlock is reported besides. The report is a chain with the calls of each task
-     * and bound thread. A scheduler reports up to 64 cycles. A cycle is never reported falsely; if
-     * a join is among the waits, the report says that a cancel would end it.
+     * have called it, wait for each other in a cycle, also while other tasks run. Each waits
+     * without a deadline for a mutex, a rwlock that is held for writing, a once, the end of a task,
+     * or the children of a scope. The same thread looks for cycles and reports each one once, also
+     * if the other kind of deadlock is reported besides. The report is a chain with the calls of
+     * each task and bound thread. A scheduler reports up to 64 cycles. A cycle is never reported
+     * falsely; if a join is among the waits, the report adds that a cancel would end it.
      *
      * If the system refuses the thread, no cycle is found, and the last thread that goes to sleep
      * reports the other kind at once. If the system refuses the barrier that holds tasks, neither
@@ -259,8 +259,8 @@ typedef struct thrum_config {
     /*
      * Called on a worker's thread, before its first task. For a spare it is called when the spare
      * first takes over, if it ever does. If the system has fewer threads than asked for, a start
-     * ends those that it has begun, and begins again with fewer. worker_start and worker_stop are
-     * then called, in pairs, for the first ones as well.
+     * ends the first ones, and begins again with fewer. worker_start and worker_stop are then
+     * called, in pairs, also for the first ones.
      */
     void (*worker_start)(void *ctx, int worker);
 
@@ -294,7 +294,7 @@ typedef struct thrum_config {
      * 0 to 1000000.
      *
      * Each stall is reported once, to stderr or to the `stall` hook: the task's name and function,
-     * its time, the calls that it is in, what waits behind it, and whether any worker is free. The
+     * its time, its backtrace, the work that waits behind it, and whether any worker is free. The
      * report comes between one and one and a half times `stall_ms` after the task began or went on.
      * It comes later if the machine is busy, and by up to half a second if a task has blocked all
      * signals. While this is on, each run costs a few instructions; while it is off, none.
@@ -307,8 +307,8 @@ typedef struct thrum_config {
      *
      * The thread reads the calls of a task that waits in a system call from outside. It asks one
      * that computes by a signal, which only workers take. The handler runs on the worker's
-     * alternate stack and restarts system calls. Those that the system never restarts (sleeps,
-     * poll) may, very seldom, end with EINTR, if the thread begins one at that moment.
+     * alternate stack and restarts system calls. The system never restarts some calls (sleeps,
+     * poll); these may, very seldom, end with EINTR, if the thread begins one at that moment.
      */
     unsigned stall_ms;
 
@@ -319,9 +319,10 @@ typedef struct thrum_config {
      * that starts the scheduler.
      *
      * Without a signal, reports omit the calls of tasks that compute. There is none if the value is
-     * 0, if all are used, if the program has set an action for this one, before the start or since,
-     * or if it is SIGKILL, SIGSTOP, SIGPIPE, SIGSYS or a fault's. The signal has its default action
-     * again when the last scheduler that uses it has stopped.
+     * 0 or all real-time signals are used. There is also none if the program has set an action for
+     * this signal, before the start or since. SIGKILL, SIGSTOP, SIGPIPE, SIGSYS and the signals of
+     * faults count as none. The signal has its default action again when the last scheduler that
+     * uses it has stopped.
      */
     unsigned stall_signal;
 
@@ -350,7 +351,7 @@ typedef struct thrum_config {
      *
      * A start returns -EBUSY if the program has put handlers before the library's for the third
      * time, and -EAGAIN or -ENOMEM if there is no thread. If THRUM_DUMP names the signal, the start
-     * goes on without dumps instead, and one line on stderr says why.
+     * goes on without dumps instead, and one line on stderr has the reason.
      */
     int dump_signal;
 
@@ -358,13 +359,13 @@ typedef struct thrum_config {
      * Whether the flight recorder is on: a trace (thrum/trace.h) that begins at the start and keeps
      * the latest 32767 events of each worker. Default: false. Environment: THRUM_TRACE, off or on.
      *
-     * It is written to a file, for thrum-timeline, at the dump signal, at the report of a stall (at
-     * most once in ten seconds), and when the program is about to end by SIGSEGV, SIGBUS, SIGILL,
-     * SIGFPE or SIGABRT. These include misuse, stack overflows and abort. Then one line on stderr
-     * has the signal, the address, the worker, and the task's number, name and function, and the
-     * program ends as it would have. Functions are shown as places in their files (thrum-names). If
-     * the program has a handler of its own for such a signal, that is called, and nothing is
-     * written.
+     * It is written to a file, for thrum-timeline, at the dump signal, and at the report of a stall
+     * (at most once in ten seconds). It is also written when the program is about to end by
+     * SIGSEGV, SIGBUS, SIGILL, SIGFPE or SIGABRT; misuse, stack overflows and abort cause these.
+     * Then one line on stderr has the signal, the address, the worker, and the task's number, name
+     * and function, and the program ends as it would have. Functions are shown as places in their
+     * files (thrum-names). If the program has a handler of its own for such a signal, that is
+     * called, and nothing is written.
      *
      * Each writing replaces the file. One line on stderr has its name, if stderr takes it within a
      * fifth of a second. The handlers stay until the process ends; without a scheduler that is
@@ -372,7 +373,7 @@ typedef struct thrum_config {
      * thrum_trace_stop turns it off like any other. At most sixteen schedulers of a process have a
      * file at a time; the second is "FILE.2", or "thrum-PID-2.trace.json". A start without memory
      * for the trace returns -ENOMEM. If THRUM_TRACE asks for it, the start goes on without it
-     * instead, and one line on stderr says so.
+     * instead, and one line on stderr reports it.
      */
     bool trace;
 

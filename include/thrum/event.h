@@ -128,8 +128,8 @@ THRUM_API THRUM_NODISCARD int thrum_event_wait_until(thrum_event *event, thrum_t
  *
  * Parameters:
  *   event     the event, which must live until the call has returned
- *   what      what the caller waits for, as a text that is unchanged until the call has returned;
- *             127 bytes of it are shown; NULL is an empty text
+ *   what      a text that names the reason of the wait, unchanged until the call has returned; 127
+ *             bytes of it are shown; NULL is an empty text
  *   peer      the number of the message's peer; a negative number is any peer
  *   tag       the tag of the message; a negative number is any tag
  *   deadline  when to give up, an instant from thrum_after_ms and the like, or THRUM_FOREVER

@@ -15,8 +15,8 @@
  * caller. In a task of its own the call has the deadline (thrum_deadline) and the shield that the
  * caller had at the start; otherwise it has those of the caller at the join. At the join the
  * function runs as part of the caller: it is the same owner of locks, and has the same values under
- * keys. So it must not lock what its caller holds over the join, nor rely on a name or values of
- * its own.
+ * keys. So it must not take a lock that its caller holds over the join, nor rely on a name or
+ * values of its own.
  *
  * The caller and the function may block, wait for each other, and fork. Before a task suspends, it
  * leaves its forks to other workers.

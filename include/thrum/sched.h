@@ -72,20 +72,21 @@ THRUM_API int thrum_run(const thrum_config *config, thrum_fn entry, void *arg);
 THRUM_API THRUM_NODISCARD int thrum_sched_start(thrum_sched **out, const thrum_config *config);
 
 /*
- * Waits for everything that was posted or spawned, and for what that spawns, wherever it runs. Then
- * it ends the threads and frees the scheduler. Meanwhile posts by external threads return
+ * Waits for all tasks that were posted or spawned, and for all that these spawn, on any thread.
+ * Then it ends the threads and frees the scheduler. Meanwhile posts by external threads return
  * -ESHUTDOWN. The call waits as long as a task is blocked, and until every thread but the caller
- * has unbound; it unbinds the caller. Without workers the caller runs what is left.
+ * has unbound; it unbinds the caller. Without workers the caller runs the remaining tasks.
  *
  * thrum_sched_stop_until cancels the rest at the deadline. Tasks (thrum_task) that wait run once
- * more, with thrum_task_is_cancelled true, and so do at once those that get a deadline later. Every
- * wait of spawned tasks, present or later, returns -ECANCELED, and so do the waits of bound threads
- * until they unbind. A cancel does not end locking a mutex or a rwlock, waiting for a once, joining
- * a scope or a fork, running a graph, a blocking call that has begun, a wait for another scheduler,
- * and waits behind a shield. The call then returns -ETIMEDOUT. The scheduler goes on draining,
- * refuses posts by external threads, and is the caller's until a stop returns 0. Without workers
- * the call returns, at the latest, when the body that is running gives the thread up. Bodies that
- * have not begun and those that wait go on in the next stop, on its thread.
+ * more, with thrum_task_is_cancelled true, and so, at once, does each task that gets a deadline
+ * later. Every wait of spawned tasks, present or later, returns -ECANCELED, and so do the waits of
+ * bound threads until they unbind. A cancel does not end locking a mutex or a rwlock, waiting for a
+ * once, joining a scope or a fork, or running a graph. Nor does it end a blocking call that has
+ * begun, a wait for another scheduler, or waits behind a shield. The call then returns -ETIMEDOUT.
+ * The scheduler goes on draining, refuses posts by external threads, and is the caller's until a
+ * stop returns 0. Without workers the call returns, at the latest, when the body that is running
+ * gives the thread up. Bodies that have not begun, and bodies that wait, go on in the next stop, on
+ * its thread.
  *
  * After a call that returned 0 the handle must not be used, so let external threads end when they
  * get -ESHUTDOWN, or join them first. A call that names the handle all the same (post, spawn, bind,
@@ -147,15 +148,15 @@ THRUM_API THRUM_NODISCARD int thrum_sched_wait_idle(thrum_sched *sched, thrum_ti
 THRUM_API THRUM_NODISCARD int thrum_sched_wait_done(thrum_sched *sched, thrum_time deadline);
 
 /*
- * Binds the calling thread to the scheduler, until thrum_sched_unbind. The thread may then do what
- * a task may: it starts tasks without naming the scheduler, and when it waits for anything, what is
- * tied to it runs on it meanwhile. It waits in calls on primitives, in joins, in thrum_sleep,
- * thrum_yield and thrum_sched_wait_idle.
+ * Binds the calling thread to the scheduler, until thrum_sched_unbind. The thread then counts as a
+ * task: it starts tasks without naming the scheduler, and when it waits, it runs its tied tasks
+ * meanwhile. It waits in calls on primitives, in joins, in thrum_sleep, thrum_yield and
+ * thrum_sched_wait_idle.
  *
  * Tied to the thread are the tasks that it started with THRUM_PINNED. Without workers (the config's
  * `workers` is 0) all that it posted to run at once, or woke, is tied to it, in that order. Tasks
- * that are posted by threads that are not bound, and tasks whose deadline passes, then run on any
- * bound thread that waits: as long as one sleeps in its wait, none of them is left unrun.
+ * that other threads post, and tasks whose deadline passes, then run on any bound thread that
+ * waits. As long as one sleeps in its wait, none of them is left unrun.
  *
  * With workers the thread runs none of their tasks, unless the config's `help_when_bound` is set.
  * Its identity as the owner of locks and its values under keys remain the same.
@@ -179,8 +180,8 @@ THRUM_API THRUM_NODISCARD int thrum_sched_wait_done(thrum_sched *sched, thrum_ti
 THRUM_API THRUM_NODISCARD int thrum_sched_bind(thrum_sched *sched);
 
 /*
- * Runs what is tied to the calling thread until nothing is left, and waits for what is blocked.
- * Then the thread is a plain one again.
+ * Runs the tasks that are tied to the calling thread until none is left, and waits for blocked
+ * ones. Then the thread is a plain one again.
  *
  * Without workers every task is tied to the thread that it began on, whichever thread posted it. If
  * nothing ends the wait of such a task, this call does not return until a stop cancels the task

@@ -132,7 +132,7 @@ THRUM_API THRUM_NODISCARD int thrum_scope_join(thrum_scope *scope);
  *   deadline  when the waits of fn are cancelled, an instant from thrum_after_ms and the like
  *   fn        the function
  *   arg       its argument
- *   result    gets the value that fn returned, whatever this call returns; may be NULL
+ *   result    gets the value that fn returned, also if this call returns an error; may be NULL
  * Returns: 0 when fn returned before anything cancelled it, else a negative error code.
  * Errors:
  *   -ETIMEDOUT  the deadline, or an earlier one around it, cancelled fn

@@ -20,7 +20,7 @@ THRUM_BEGIN_DECLS
 #define THRUM_PINNED 1u
 
 /*
- * A flag of thrum_attr, a hint: the task runs next on the caller's worker, before what is queued.
+ * A flag of thrum_attr, a hint: the task runs next on the caller's worker, before the queued tasks.
  * It has no effect if the caller is external.
  */
 #define THRUM_NEXT 2u
@@ -35,7 +35,7 @@ THRUM_BEGIN_DECLS
 /* How a task is started, in the caller's memory; made by THRUM_ATTR_INIT or thrum_attr_init. */
 typedef struct thrum_attr {
     size_t size;        /* sizeof(thrum_attr); the init sets it */
-    thrum_sched *sched; /* where the task runs; NULL: the caller's own scheduler */
+    thrum_sched *sched; /* the task's scheduler; NULL: the caller's own */
     const char *name;   /* the task's name in reports; copied; NULL: none */
     unsigned flags;     /* THRUM_PINNED, THRUM_NEXT, or both */
     int worker;         /* the worker, with THRUM_PINNED; -1: none is named. A number below
@@ -166,8 +166,8 @@ THRUM_API int thrum_detach(thrum_handle *handle);
  * succeed. A task that has not begun still runs. If the task has ended, the call has no effect.
  *
  * A cancel does not end locking a mutex or a rwlock, waiting for a once, joining a scope or a fork,
- * running a graph, stopping another scheduler or waiting for it, and a blocking call that has
- * begun.
+ * or running a graph. Nor does it end stopping another scheduler or waiting for it, or a blocking
+ * call that has begun.
  *
  * Parameters:
  *   handle  the task; it remains the caller's, to be joined or detached
@@ -221,8 +221,8 @@ THRUM_API void thrum_shield_end(void);
  *
  * There is one kind of yield. The policy decides which tasks run first:
  *   - sharded: all that the caller's worker has queued, also tasks that yielded before, and up to
- *     256 tasks of the inject queue. Other workers run themselves what they have queued; a worker
- *     whose tasks only poll takes over what waits behind a long task there.
+ *     256 tasks of the inject queue. Other workers run their own queues; a worker whose tasks only
+ *     poll takes over work that waits behind a long task there.
  *   - global, fifo: all that is queued, wherever it came from. The caller goes to the end, like a
  *     post. With fifo it is there once the up to 8 short runs that its worker has taken are over.
  *   - without workers: all that the calling thread has queued, and up to 256 tasks that other
@@ -291,7 +291,7 @@ typedef struct thrum_key {
 /*
  * Makes a key, for all tasks and threads of the process. Each of them begins with the value NULL.
  *
- * At a task's end the destructor gets each value that is not NULL, on the task's stack, where it
+ * At a task's end the destructor gets each value that is not NULL. It runs on the task's stack, and
  * may suspend. It may set values again; these get at most three more rounds. The values of a plain
  * thread are not destroyed.
  *

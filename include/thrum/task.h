@@ -32,24 +32,27 @@ typedef void (*thrum_task_fn)(thrum_task *self, void *arg);
 /* The object of a task; all fields are the library's. */
 struct thrum_task {
     void *reserved_link;       /* the queue's link */
-    uint32_t reserved_kind;    /* what this is, for the queues */
+    uint32_t reserved_kind;    /* the kind of work, for the queues */
     int32_t reserved_worker;   /* the worker's number; -1: any */
     thrum_task_fn reserved_fn; /* the body; set by the calls below */
     void *reserved_arg;        /* the body's argument */
     uint32_t reserved_mark;    /* whether it is posted */
     uint32_t reserved_word;    /* wakeups, signals and cancels that are pending */
 #if UINTPTR_MAX == UINT32_MAX
-    uint32_t reserved_pad; /* what follows is aligned alike on all processors of 32 bits */
+    uint32_t reserved_pad; /* the next field is aligned alike on all processors of 32 bits */
 #endif
     uint64_t reserved[4]; /* its place among the deadlines, while it waits */
 };
 THRUM_ABI_SIZE(thrum_task, 72, 64);
 
-/* Where a worker queues a task that it posts. For posts by external threads it has no effect. */
+/*
+ * The place in the queues for a task that a worker posts. For posts by external threads it has no
+ * effect.
+ */
 typedef enum {
     THRUM_HINT_NONE, /* as the policy does by default */
     THRUM_HINT_NEXT, /* the task runs next on this worker */
-    THRUM_HINT_YIELD /* at the end of the inject queue, behind what this worker has queued */
+    THRUM_HINT_YIELD /* at the end of the inject queue, behind all that this worker has queued */
 } thrum_hint;
 
 /*
@@ -126,12 +129,13 @@ THRUM_API void thrum_task_set_serial(thrum_task *task);
 
 /*
  * Queues the task to run at once. It belongs to the scheduler until its body begins.
- * thrum_task_post_hint tells a worker where to queue it; a hint never changes what is correct.
+ * thrum_task_post_hint gives a worker the place in its queues; the program must be correct with any
+ * hint.
  *
  * Parameters:
  *   sched  the scheduler
  *   task   the task
- *   hint   where the calling worker queues it
+ *   hint   the place in the queues, if a worker calls
  * Returns: 0, or a negative error code; the task is still the caller's then.
  * Errors:
  *   -EBUSY      the task is posted already, as far as can be seen without an atomic operation
@@ -163,9 +167,8 @@ THRUM_API THRUM_NODISCARD int thrum_task_post_hint(thrum_sched *sched, thrum_tas
  * Returns: 0, or a negative error code; no task is queued then.
  * Errors:
  *   -EBUSY      a task is posted already, as far as can be seen without an atomic operation
- *   -EINVAL     sched, tasks or a task is NULL, a task has no body, the worker that it is tied to
- *               has never taken part, or it is the task whose body is calling, unless that is
- *               serial
+ *   -EINVAL     sched, tasks or a task is NULL, a task has no body, or its worker has never taken
+ *               part; or it is the task whose body is calling, unless that is serial
  *   -ESHUTDOWN  the scheduler stops or has been stopped, and the caller is external; or it is the
  *               scheduler of a fork's parent
  * Context: any thread; never suspends.
@@ -195,9 +198,9 @@ THRUM_API THRUM_NODISCARD int thrum_task_post_batch(thrum_sched *sched, thrum_ta
  *   -EBUSY      the task is posted already, as far as can be seen without an atomic operation
  *   -EINVAL     sched or task is NULL, the task has no body, or the worker that it is tied to has
  *               never taken part
- *   -ESHUTDOWN  the scheduler stops or has been stopped (also by the end of thrum_run), and the
- *               caller is external, or is a cancelled run of this task, which is then the last; or
- *               it is the scheduler of a fork's parent
+ *   -ESHUTDOWN  the scheduler stops or has been stopped, and the caller is external; or it stops,
+ *               also at the end of thrum_run, and the caller is a cancelled run of this task, which
+ *               is the last; or it is the scheduler of a fork's parent
  * Context: any thread; never suspends.
  * Ordering: the writes before this call are visible to the body.
  * Example: examples/deadline.c
@@ -214,8 +217,8 @@ THRUM_API THRUM_NODISCARD int thrum_task_post_wait(thrum_sched *sched, thrum_tas
  * runs, or the task is not posted, the wakeup is remembered, and the next post is immediate.
  *
  * While a signal is pending, a wakeup adds nothing: the body that receives the signal sees the
- * writes before the wakeup. So the body should receive the signal before it reads what wakeups
- * announce.
+ * writes before the wakeup. So the body should receive the signal before it reads the data that
+ * wakeups announce.
  *
  * Parameters:
  *   task  the task; the caller knows that it still exists
@@ -261,9 +264,9 @@ THRUM_API bool thrum_task_receive_signal(thrum_task *task);
 THRUM_API bool thrum_task_is_signaled(const thrum_task *task);
 
 /*
- * Returns whether the deadline was not in the future when this run was made due, whatever made it
- * due. A post that does not wait has no deadline, and counts as expired. THRUM_FOREVER is always in
- * the future.
+ * Returns whether the deadline was not in the future when this run was made due, for any cause. A
+ * post that does not wait has no deadline, and counts as expired. THRUM_FOREVER is always in the
+ * future.
  *
  * Parameters:
  *   task  the task whose body is calling
