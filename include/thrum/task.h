@@ -198,9 +198,10 @@ THRUM_API THRUM_NODISCARD int thrum_task_post_batch(thrum_sched *sched, thrum_ta
  *   -EBUSY      the task is posted already, as far as can be seen without an atomic operation
  *   -EINVAL     sched or task is NULL, the task has no body, or the worker that it is tied to has
  *               never taken part
- *   -ESHUTDOWN  the scheduler stops or has been stopped, and the caller is external; or it stops,
- *               also at the end of thrum_run, and the caller is a cancelled run of this task, which
- *               is the last; or it is the scheduler of a fork's parent
+ *   -ESHUTDOWN  the scheduler stops or has been stopped, and the caller is external; or it is the
+ *               scheduler of a fork's parent
+ *   -ESHUTDOWN  the scheduler stops, also at the end of thrum_run, and the caller is a cancelled
+ *               run of this task; that run is the last
  * Context: any thread; never suspends.
  * Ordering: the writes before this call are visible to the body.
  * Example: examples/deadline.c
