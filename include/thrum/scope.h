@@ -72,8 +72,8 @@ THRUM_API THRUM_NODISCARD int thrum_scope_open(thrum_scope *scope, thrum_time de
  * Errors:
  *   -EINVAL     scope or fn is NULL
  *   -ENOMEM     there is no memory, or 16,384 tasks wait for memory for a stack
- *   -ESHUTDOWN  the caller is a task of another scheduler, and the scope's scheduler stops; or the
- *               scope was opened in a fork's parent
+ *   -ESHUTDOWN  the caller is external to the scope's scheduler, which stops; or the scope was
+ *               opened in a fork's parent
  * Context: the task that opened the scope, or a child of it; never suspends.
  * Ordering: the writes before this call are visible to the child.
  * Misuse: the scope is joined.
