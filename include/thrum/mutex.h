@@ -1,10 +1,10 @@
 /*
- * thrum/mutex.h: mutual exclusion between fibers and threads alike.
+ * thrum/mutex.h: mutual exclusion between tasks and threads.
  *
- * Waiters queue first come, first served. A running caller may take a free mutex past the queue
- * until the first waiter has waited 1 ms; then it is handed over. The owner is the task (or thread)
- * that locked, wherever it runs by then. A mutex is not recursive. Waiting for one is not
- * cancelled.
+ * A mutex has one owner: the task or thread that locked it, on whichever thread it runs by then.
+ * Waiters queue in the order in which they come. A running caller may take a free mutex past the
+ * queue until the first waiter has waited for 1 ms. After that, an unlock hands the mutex to that
+ * waiter. A mutex is not recursive. A wait for a mutex is not cancelled.
  */
 #ifndef THRUM_MUTEX_H
 #define THRUM_MUTEX_H
@@ -13,6 +13,10 @@
 
 THRUM_BEGIN_DECLS
 
+/*
+ * A mutex. It is in the caller's memory, owns nothing, and must not be moved or copied while it is
+ * in use.
+ */
 typedef struct thrum_mutex {
     uint32_t reserved_word;
     uint32_t reserved_pad;
@@ -22,43 +26,76 @@ typedef struct thrum_mutex {
 } thrum_mutex;
 THRUM_ABI_SIZE(thrum_mutex, 32, 24);
 
+/*
+ * Makes a free mutex. THRUM_MUTEX_INIT is the same as an initializer, also for static variables.
+ *
+ * Parameters:
+ *   mutex  the memory of the mutex, which no other thread uses during the call
+ * Context: any thread; never suspends.
+ * Ordering: none.
+ * Example:
+ *    thrum_mutex mutex;
+ *    thrum_mutex_init(&mutex);
+ * See also: thrum_mutex_destroy
+ */
 /* clang-format off */
 #define THRUM_MUTEX_INIT { 0, 0, 0, NULL, NULL }
 /* clang-format on */
-
-/*
- * Makes a free mutex, as THRUM_MUTEX_INIT does. Any thread may call it while no other uses the
- * memory. It never suspends and cannot fail.
- */
 THRUM_API void thrum_mutex_init(thrum_mutex *mutex);
 
 /*
- * Ends the mutex, which is then as after the init. Any thread may call it. It never suspends. It
- * returns 0, or -EBUSY with the mutex unchanged while it is locked or waited for.
+ * Ends the mutex, which is then as after thrum_mutex_init. It frees nothing and may be omitted.
+ *
+ * Parameters:
+ *   mutex  a mutex that nobody holds or waits for
+ * Returns: 0, or -EBUSY with the mutex unchanged.
+ * Errors:
+ *   -EBUSY  the mutex is locked or waited for
+ * Context: any thread; never suspends.
+ * Ordering: on success, the writes of the previous owners before their unlocks are visible.
+ * See also: thrum_mutex_init
  */
 THRUM_API int thrum_mutex_destroy(thrum_mutex *mutex);
 
 /*
- * Locks the mutex, waiting as long as it takes: it cannot fail and is not cancelled. What the
- * previous owner wrote before its unlock is visible. Any thread may call it. It may suspend. It
- * aborts when the caller holds the mutex already.
+ * Locks the mutex. thrum_mutex_lock waits as long as another caller holds the mutex, and cannot
+ * fail. thrum_mutex_lock_until gives up at the deadline, and thrum_mutex_try_lock does not wait.
+ *
+ * A free mutex is locked even if the deadline has passed. thrum_mutex_try_lock returns -EBUSY also
+ * when the caller itself holds the mutex.
+ *
+ * Parameters:
+ *   mutex     an initialized mutex
+ *   deadline  thrum_mutex_lock_until only: when to give up, an instant from thrum_after_ms and the
+ *             like, or THRUM_FOREVER
+ * Returns: 0 with the mutex locked, or a negative error code with the mutex not taken;
+ *   thrum_mutex_lock returns nothing, with the mutex locked.
+ * Errors:
+ *   -EBUSY      thrum_mutex_try_lock: the mutex is held
+ *   -ETIMEDOUT  thrum_mutex_lock_until: the deadline passed
+ *   -ESHUTDOWN  thrum_mutex_lock_until: in the child of a fork (thrum/sched.h): no thread is left
+ *               to end the wait
+ * Context: any thread; may suspend; not cancellable. thrum_mutex_try_lock never suspends.
+ * Ordering: on success, the writes of the previous owners before their unlocks are visible.
+ * Misuse: the caller of thrum_mutex_lock or thrum_mutex_lock_until holds the mutex already; in the
+ *   child of a fork no thread is left to end the wait of thrum_mutex_lock.
+ * Example: examples/mutex_cond.c
+ * See also: thrum_mutex_unlock, thrum_cond_wait, thrum_mutex_on_until
  */
 THRUM_API void thrum_mutex_lock(thrum_mutex *mutex);
-/*
- * Does the same until the deadline. It returns 0, or -ETIMEDOUT when it has passed and the mutex
- * was not taken.
- */
 THRUM_API THRUM_NODISCARD int thrum_mutex_lock_until(thrum_mutex *mutex, thrum_time deadline);
-
-/*
- * Locks the mutex if it is free. Any thread may call it. It never suspends. It returns 0, or -EBUSY
- * when the mutex is held, also by the caller.
- */
 THRUM_API THRUM_NODISCARD int thrum_mutex_try_lock(thrum_mutex *mutex);
 
 /*
- * Unlocks the mutex. The task or thread that holds it may call it. It never suspends. It aborts
- * when the caller is not the owner. The next owner may destroy and free the mutex at once.
+ * Unlocks the mutex. The next owner may destroy the mutex and free its memory at once.
+ *
+ * Parameters:
+ *   mutex  a mutex that the caller holds
+ * Context: the owner, a task or a thread; never suspends.
+ * Ordering: the writes before the call are visible to the callers that lock the mutex later.
+ * Misuse: the caller does not hold the mutex.
+ * Example: examples/mutex_cond.c
+ * See also: thrum_mutex_lock
  */
 THRUM_API void thrum_mutex_unlock(thrum_mutex *mutex);
 
