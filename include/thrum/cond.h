@@ -1,9 +1,9 @@
 /*
  * thrum/cond.h: waiting for a condition that a mutex protects.
  *
- * Waiters are woken first come, first served. There are no spurious wakes, but another caller may
- * have changed the condition again: wait in a loop, and leave the loop when the wait fails, since
- * in a cancelled task each further one fails at once.
+ * Waiters are woken in the order in which they come. There are no spurious wakes, but another
+ * caller may have changed the condition again. So wait in a loop, and leave the loop when the wait
+ * fails: in a cancelled task each further wait fails at once.
  *
  *     int err = 0;
  *     thrum_mutex_lock(&mutex);
@@ -19,6 +19,10 @@
 
 THRUM_BEGIN_DECLS
 
+/*
+ * A condition variable. It is in the caller's memory, owns nothing, and must not be moved or copied
+ * while it is in use.
+ */
 typedef struct thrum_cond {
     uint32_t reserved_word;
     uint32_t reserved_pad;
@@ -27,41 +31,80 @@ typedef struct thrum_cond {
 } thrum_cond;
 THRUM_ABI_SIZE(thrum_cond, 24, 16);
 
+/*
+ * Makes a condition variable. THRUM_COND_INIT is the same as an initializer, also for static
+ * variables.
+ *
+ * Parameters:
+ *   cond  the memory of the condition variable, which no other thread uses during the call
+ * Context: any thread; never suspends.
+ * Ordering: none.
+ * Example:
+ *    thrum_cond not_empty;
+ *    thrum_cond_init(&not_empty);
+ * See also: thrum_cond_destroy
+ */
 /* clang-format off */
 #define THRUM_COND_INIT { 0, 0, NULL, NULL }
 /* clang-format on */
-
-/*
- * Makes a condition that is not waited for, as THRUM_COND_INIT does. Any thread may call it while
- * no other uses the memory. It never suspends and cannot fail.
- */
 THRUM_API void thrum_cond_init(thrum_cond *cond);
 
 /*
- * Ends the condition, which is then as after the init. Any thread may call it. It never suspends.
- * It returns 0, or -EBUSY with the condition unchanged while it is waited for. The memory may be
- * freed once every wait on it has returned: a waiter that was woken is not waiting any more, but
- * may not have returned yet.
+ * Ends the condition variable, which is then as after thrum_cond_init. It frees nothing and may be
+ * omitted.
+ *
+ * The memory may be freed once every wait on it has returned: a waiter that was woken no longer
+ * waits, but may not have returned yet.
+ *
+ * Parameters:
+ *   cond  a condition variable that nobody waits for
+ * Returns: 0, or -EBUSY with the condition variable unchanged.
+ * Errors:
+ *   -EBUSY  a caller waits for it
+ * Context: any thread; never suspends.
+ * Ordering: on success, the writes before all earlier waits are visible.
+ * See also: thrum_cond_init
  */
 THRUM_API int thrum_cond_destroy(thrum_cond *cond);
 
 /*
- * Unlocks the mutex, waits to be woken, locks it again. A signal sent after the unlock is not
- * missed. What was written under the mutex before is visible. Any thread that holds the mutex may
- * call it; for others it aborts. It suspends. It returns 0, or -ECANCELED when the caller is
- * cancelled, with the mutex held in any case.
+ * Waits to be woken, with the mutex unlocked meanwhile. thrum_cond_wait_until gives up at the
+ * deadline.
+ *
+ * A signal that is sent after the unlock is not missed. On each return the caller holds the mutex.
+ * It waits for the mutex without a deadline, so the call may return later than the deadline.
+ *
+ * Parameters:
+ *   cond      an initialized condition variable
+ *   mutex     the mutex that protects the condition; the caller holds it
+ *   deadline  thrum_cond_wait_until only: when to give up, an instant from thrum_after_ms and the
+ *             like, or THRUM_FOREVER
+ * Returns: 0 when woken, or a negative error code with no signal consumed.
+ * Errors:
+ *   -ECANCELED  the caller was cancelled
+ *   -ETIMEDOUT  thrum_cond_wait_until: the deadline passed
+ *   -ESHUTDOWN  in the child of a fork (thrum/sched.h): no thread is left to end the wait
+ * Context: any thread, with the mutex held; suspends; cancellable.
+ * Ordering: the writes of the previous owners of the mutex before their unlocks are visible; on
+ *   success, so are the writes before the thrum_cond_signal or thrum_cond_broadcast.
+ * Misuse: the caller does not hold the mutex.
+ * Example: examples/mutex_cond.c
+ * See also: thrum_cond_signal, thrum_cond_on_until
  */
 THRUM_API THRUM_NODISCARD int thrum_cond_wait(thrum_cond *cond, thrum_mutex *mutex);
-/*
- * Does the same until the deadline. Past it, it returns -ETIMEDOUT, with the mutex held; no signal
- * was consumed.
- */
 THRUM_API THRUM_NODISCARD int thrum_cond_wait_until(thrum_cond *cond, thrum_mutex *mutex,
                                                     thrum_time deadline);
 
 /*
- * Wakes the first waiter (signal) or all (broadcast), if there are any. Any thread may call it,
- * with the mutex or without. It never suspends and cannot fail.
+ * Wakes waiters. thrum_cond_signal wakes the first, thrum_cond_broadcast all. If there are none,
+ * the calls do nothing. The caller may hold the mutex or not.
+ *
+ * Parameters:
+ *   cond  an initialized condition variable
+ * Context: any thread; never suspends.
+ * Ordering: the writes before the call are visible to the waiters that it wakes.
+ * Example: examples/mutex_cond.c
+ * See also: thrum_cond_wait
  */
 THRUM_API void thrum_cond_signal(thrum_cond *cond);
 THRUM_API void thrum_cond_broadcast(thrum_cond *cond);
