@@ -1,14 +1,18 @@
 /*
- * thrum/rwlock.h: many readers, or one writer.
+ * thrum/rwlock.h: locks for many readers or one writer.
  *
- * Readers and writers take turns, so that neither starves: a writer waits for the readers that hold
- * the lock when it comes, and for the writers before it, each with one round of readers between; a
- * reader waits for one writer at most. The readers that a writer lets in past another one are such
- * a round: newcomers join it for about 100 µs, and after that as many more as have joined by then,
- * but no more than 15. Nobody else passes the queue; readers that wait are let in together, writers
- * in their order. The owner is the task (or thread) that locked, wherever it runs by then. The lock
- * is not recursive: a reader that asks again may wait for a writer that waits for it. Waiting for
- * one is not cancelled.
+ * Readers and writers take turns, so that neither starves. A writer waits for the readers that hold
+ * the lock when it comes, and for the writers before it, each with one round of readers in between.
+ * A reader waits for one writer at most. Readers that wait are let in together, writers in the
+ * order in which they came.
+ *
+ * If a writer unlocks while both kinds wait, the readers that it lets in are such a round. Other
+ * readers may join the round for about 100 µs; after that as many more may join as have joined by
+ * then, but at most 15. Nobody else passes the queue.
+ *
+ * The owner is the task or thread that locked, on whichever thread it runs by then. The lock is not
+ * recursive: a reader that locks again may wait for a writer that waits for that reader. A wait for
+ * the lock is not cancelled.
  */
 #ifndef THRUM_RWLOCK_H
 #define THRUM_RWLOCK_H
@@ -17,6 +21,10 @@
 
 THRUM_BEGIN_DECLS
 
+/*
+ * A lock for many readers or one writer. It is in the caller's memory, owns nothing, and must not
+ * be moved or copied while it is in use.
+ */
 typedef struct thrum_rwlock {
     uint64_t reserved_word;
     uint64_t reserved_owner;
@@ -25,63 +33,110 @@ typedef struct thrum_rwlock {
 } thrum_rwlock;
 THRUM_ABI_SIZE(thrum_rwlock, 48, 32);
 
+/*
+ * Makes a free lock. THRUM_RWLOCK_INIT is the same as an initializer, also for static variables.
+ *
+ * Parameters:
+ *   lock  the memory of the lock, which no other thread uses during the call
+ * Context: any thread; never suspends.
+ * Ordering: none.
+ * Example:
+ *    thrum_rwlock lock;
+ *    thrum_rwlock_init(&lock);
+ * See also: thrum_rwlock_destroy
+ */
 /* clang-format off */
 #define THRUM_RWLOCK_INIT { 0, 0, { NULL, NULL }, { NULL, NULL } }
 /* clang-format on */
-
-/*
- * Makes a free lock, as THRUM_RWLOCK_INIT does. Any thread may call it while no other uses the
- * memory. It never suspends and cannot fail.
- */
 THRUM_API void thrum_rwlock_init(thrum_rwlock *lock);
 
 /*
- * Ends the lock, which is then as after the init. Any thread may call it. It never suspends. It
- * returns 0, or -EBUSY with the lock unchanged while it is locked or waited for.
+ * Ends the lock, which is then as after thrum_rwlock_init. It frees nothing and may be omitted.
+ *
+ * Parameters:
+ *   lock  a lock that nobody holds or waits for
+ * Returns: 0, or -EBUSY with the lock unchanged.
+ * Errors:
+ *   -EBUSY  the lock is held or waited for
+ * Context: any thread; never suspends.
+ * Ordering: on success, the writes of the previous owners before their unlocks are visible.
+ * See also: thrum_rwlock_init
  */
 THRUM_API int thrum_rwlock_destroy(thrum_rwlock *lock);
 
 /*
- * Locks for reading, waiting as long as it takes: it cannot fail and is not cancelled. What the
- * writers before wrote is visible. Any thread may call it. It may suspend. It aborts when the
- * caller holds the lock for writing.
+ * Locks for reading. Several readers may hold the lock at a time. thrum_rwlock_rdlock waits as long
+ * as it takes and cannot fail. thrum_rwlock_rdlock_until gives up at the deadline, and
+ * thrum_rwlock_try_rdlock does not wait.
+ *
+ * If it can be locked at once, it is locked even if the deadline has passed.
+ * thrum_rwlock_try_rdlock joins no round of readers, so it may fail when
+ * thrum_rwlock_rdlock_until(lock, 0) does not.
+ *
+ * Parameters:
+ *   lock      an initialized lock
+ *   deadline  thrum_rwlock_rdlock_until only: when to give up, an instant from thrum_after_ms and
+ *             the like, or THRUM_FOREVER
+ * Returns: 0 with the lock held, or a negative error code with the lock not taken;
+ *   thrum_rwlock_rdlock returns nothing, with the lock held.
+ * Errors:
+ *   -EBUSY      thrum_rwlock_try_rdlock: a writer holds the lock or waits for it
+ *   -ETIMEDOUT  thrum_rwlock_rdlock_until: the deadline passed
+ *   -ESHUTDOWN  thrum_rwlock_rdlock_until: in the child of a fork (thrum/sched.h): no thread is
+ *               left to end the wait
+ * Context: any thread; may suspend; not cancellable. thrum_rwlock_try_rdlock never suspends.
+ * Ordering: on success, the writes of the previous writers before their unlocks are visible.
+ * Misuse: the caller of thrum_rwlock_rdlock or thrum_rwlock_rdlock_until holds the lock for
+ *   writing; in the child of a fork no thread is left to end the wait of thrum_rwlock_rdlock.
+ * Example: examples/kv/store.c
+ * See also: thrum_rwlock_unlock, thrum_rwlock_wrlock, thrum_rwlock_rdlock_on_until
  */
 THRUM_API void thrum_rwlock_rdlock(thrum_rwlock *lock);
-/*
- * Does the same until the deadline. It returns 0, or -ETIMEDOUT when it has passed and the lock was
- * not taken.
- */
 THRUM_API THRUM_NODISCARD int thrum_rwlock_rdlock_until(thrum_rwlock *lock, thrum_time deadline);
-
-/*
- * Locks for reading if no writer has the lock or waits for it; it joins no round of readers, so it
- * may be refused where thrum_rwlock_rdlock_until(lock, 0) is not. Any thread may call it. It never
- * suspends. It returns 0, or -EBUSY.
- */
 THRUM_API THRUM_NODISCARD int thrum_rwlock_try_rdlock(thrum_rwlock *lock);
 
 /*
- * Locks for writing, waiting as long as it takes: it cannot fail and is not cancelled. What all
- * owners before wrote is visible. Any thread may call it. It may suspend. It aborts when the caller
- * holds the lock for writing already; a caller that holds it for reading waits for itself.
+ * Locks for writing. One writer holds the lock alone. thrum_rwlock_wrlock waits as long as it takes
+ * and cannot fail. thrum_rwlock_wrlock_until gives up at the deadline, and thrum_rwlock_try_wrlock
+ * does not wait. A free lock is locked even if the deadline has passed.
+ *
+ * A caller that holds the lock for reading would wait for itself: it unlocks first.
+ *
+ * Parameters:
+ *   lock      an initialized lock
+ *   deadline  thrum_rwlock_wrlock_until only: when to give up, an instant from thrum_after_ms and
+ *             the like, or THRUM_FOREVER
+ * Returns: 0 with the lock held, or a negative error code with the lock not taken;
+ *   thrum_rwlock_wrlock returns nothing, with the lock held.
+ * Errors:
+ *   -EBUSY      thrum_rwlock_try_wrlock: the lock is held
+ *   -ETIMEDOUT  thrum_rwlock_wrlock_until: the deadline passed
+ *   -ESHUTDOWN  thrum_rwlock_wrlock_until: in the child of a fork (thrum/sched.h): no thread is
+ *               left to end the wait
+ * Context: any thread; may suspend; not cancellable. thrum_rwlock_try_wrlock never suspends.
+ * Ordering: on success, the writes of all previous owners before their unlocks are visible.
+ * Misuse: the caller of thrum_rwlock_wrlock or thrum_rwlock_wrlock_until holds the lock for
+ *   writing; in the child of a fork no thread is left to end the wait of thrum_rwlock_wrlock.
+ * Example: examples/kv/store.c
+ * See also: thrum_rwlock_unlock, thrum_rwlock_rdlock, thrum_rwlock_wrlock_on_until
  */
 THRUM_API void thrum_rwlock_wrlock(thrum_rwlock *lock);
-/*
- * Does the same until the deadline. It returns 0, or -ETIMEDOUT when it has passed and the lock was
- * not taken.
- */
 THRUM_API THRUM_NODISCARD int thrum_rwlock_wrlock_until(thrum_rwlock *lock, thrum_time deadline);
-
-/*
- * Locks for writing if the lock is free. Any thread may call it. It never suspends. It returns 0,
- * or -EBUSY.
- */
 THRUM_API THRUM_NODISCARD int thrum_rwlock_try_wrlock(thrum_rwlock *lock);
 
 /*
- * Unlocks, either kind. The task or thread that holds the lock may call it. It never suspends. It
- * aborts when the lock is not held, or another caller holds it for writing. The next and last owner
- * may destroy and free the lock at once.
+ * Unlocks, whether the lock is held for reading or for writing. The next owner, or the last, may
+ * destroy the lock and free its memory at once.
+ *
+ * Parameters:
+ *   lock  a lock that the caller holds
+ * Context: the owner, a task or a thread; never suspends.
+ * Ordering: the writes before the call are visible to later writers, and those of a writer to later
+ *   readers too.
+ * Misuse: nobody holds the lock, or another caller holds it for writing. While others read, a call
+ *   of a caller that holds nothing is not noticed.
+ * Example: examples/kv/store.c
+ * See also: thrum_rwlock_rdlock, thrum_rwlock_wrlock
  */
 THRUM_API void thrum_rwlock_unlock(thrum_rwlock *lock);
 
