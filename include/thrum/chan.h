@@ -1,16 +1,15 @@
 /*
- * thrum/chan.h: channels of elements of one size; select over several of them, events and
+ * thrum/chan.h: channels and select. A channel carries elements of one size between tasks and
+ * threads. A select does one of several sends and receives, and can also wait for events and
  * descriptors.
  *
- * A channel carries copies of elements, first in, first out, from any number of senders to any
- * number of receivers. With capacity 0 (rendezvous) a send waits until a receiver has taken its
- * element; with a capacity it waits only while so many elements lie in the channel; an unbounded
- * one grows instead. Waiters are served first come, first served, and an element goes straight
- * from the sender's memory to that of a receiver that waits.
+ * A channel holds copies of elements, first in, first out, from any number of senders to any number
+ * of receivers. If the capacity is 0 (a rendezvous), a send waits until a receiver has taken its
+ * element. Otherwise it waits only while the channel is full; an unbounded channel grows instead.
+ * Waiters are served in the order in which they come, and an element goes straight from the
+ * sender's memory to that of a receiver that waits.
  *
- * After a close no more can be sent; what lies in the channel can still be received. What the
- * sender wrote before it sent is visible to the receiver of that element; what was written before a
- * close is visible to the callers that get -EPIPE by it.
+ * After a close nothing more can be sent, but the elements in the channel can still be received.
  */
 #ifndef THRUM_CHAN_H
 #define THRUM_CHAN_H
@@ -19,76 +18,147 @@
 
 THRUM_BEGIN_DECLS
 
+/* A channel. It belongs to the caller of thrum_chan_create until thrum_chan_destroy. */
 typedef struct thrum_chan thrum_chan;
 
 /* As a capacity: the channel has no limit. */
 #define THRUM_UNBOUNDED ((size_t)-1)
 
 /*
- * Makes a channel for elements of elem_size bytes (0: it carries nothing but the fact), of which
- * capacity lie in it at most. It is the caller's until thrum_chan_destroy. Any thread may call it.
- * It never suspends. It returns 0, -EINVAL when `out` is NULL or the size is not possible, or
- * -ENOMEM.
+ * Makes a channel. Its memory comes from malloc. A bounded channel allocates nothing afterwards.
+ *
+ * Parameters:
+ *   out        gets the channel, which is the caller's until thrum_chan_destroy
+ *   elem_size  the size of an element in bytes; 0: an element carries nothing but the fact
+ *   capacity   how many elements the channel holds at most: 0 for a rendezvous, or THRUM_UNBOUNDED
+ * Returns: 0, or a negative error code with *out unchanged.
+ * Errors:
+ *   -EINVAL  out is NULL, or the size or the capacity is too large
+ *   -ENOMEM  there is no memory
+ * Context: any thread; never suspends.
+ * Ordering: none.
+ * Example:
+ *    thrum_chan *numbers;
+ *    int err = thrum_chan_create(&numbers, sizeof(int), 16);
+ * See also: thrum_chan_destroy, thrum_chan_send, thrum_chan_recv
  */
 THRUM_API THRUM_NODISCARD int thrum_chan_create(thrum_chan **out, size_t elem_size,
                                                 size_t capacity);
 
 /*
- * Frees a channel and what lies in it. Any thread may call it once every other call on the channel
- * has returned, or no longer needs it because an element was handed over. It never suspends. It
- * returns 0, also for NULL, or -EBUSY with the channel unchanged while a caller waits at it.
+ * Frees a channel and the elements in it. Every other call on the channel must have returned, or
+ * need it no longer: a call whose element has been handed over does not touch the channel again.
+ *
+ * Parameters:
+ *   chan  the channel, or NULL
+ * Returns: 0, also for NULL, or -EBUSY with the channel unchanged.
+ * Errors:
+ *   -EBUSY  a caller waits at the channel
+ * Context: any thread; never suspends.
+ * Ordering: the writes before all earlier calls on the channel are visible.
+ * See also: thrum_chan_create, thrum_chan_close
  */
 THRUM_API int thrum_chan_destroy(thrum_chan *chan);
 
 /*
- * Sends a copy of *elem. Any thread may call it. It may suspend while the channel is full. It
- * returns 0, or with the element not sent: -EPIPE when the channel is closed, or was closed
- * meanwhile; -ENOMEM when an unbounded one cannot grow; -ECANCELED when the caller is cancelled.
+ * Sends a copy of an element. thrum_chan_send waits while the channel is full, or for a receiver if
+ * the capacity is 0. thrum_chan_send_until gives up at the deadline, and thrum_chan_try_send does
+ * not wait. An element that can be sent at once is sent, even past the deadline or by a cancelled
+ * caller.
+ *
+ * Parameters:
+ *   chan      the channel
+ *   elem      the element, which is read until the call returns
+ *   deadline  thrum_chan_send_until only: when to give up, an instant from thrum_after_ms and the
+ *             like, or THRUM_FOREVER
+ * Returns: 0 when the element was sent, or a negative error code when it was not.
+ * Errors:
+ *   -EPIPE      the channel is closed, or was closed during the wait
+ *   -ENOMEM     an unbounded channel cannot grow
+ *   -ECANCELED  the caller was cancelled; not from thrum_chan_try_send
+ *   -ETIMEDOUT  thrum_chan_send_until: the deadline passed
+ *   -EAGAIN     thrum_chan_try_send: the call would have to wait
+ *   -ESHUTDOWN  in the child of a fork (thrum/sched.h): no thread is left to end the wait
+ * Context: any thread; may suspend; cancellable. thrum_chan_try_send never suspends.
+ * Ordering: the writes before the call are visible to the receiver of the element; after -EPIPE,
+ *   the writes before the thrum_chan_close are visible.
+ * Example:
+ *    int number = 42;
+ *    int err = thrum_chan_send_until(numbers, &number, thrum_after_ms(100));
+ * See also: thrum_chan_recv, thrum_chan_close, thrum_select, thrum_chan_send_on_until
  */
 THRUM_API THRUM_NODISCARD int thrum_chan_send(thrum_chan *chan, const void *elem);
-/* Does the same until the deadline. Past it, it returns -ETIMEDOUT, and nothing was sent. */
 THRUM_API THRUM_NODISCARD int thrum_chan_send_until(thrum_chan *chan, const void *elem,
                                                     thrum_time deadline);
-/* Does the same without waiting, and returns -EAGAIN where it would have to. It never suspends. */
 THRUM_API THRUM_NODISCARD int thrum_chan_try_send(thrum_chan *chan, const void *elem);
 
 /*
- * Receives the oldest element into *elem. Any thread may call it. It may suspend while there is
- * none. It returns 0, or with nothing received and *elem as it was: -EPIPE when the channel is
- * closed and empty; -ECANCELED when the caller is cancelled.
+ * Receives the oldest element. thrum_chan_recv waits while there is none, thrum_chan_recv_until
+ * gives up at the deadline, and thrum_chan_try_recv does not wait. An element that is there is
+ * received, even past the deadline or by a cancelled caller.
+ *
+ * Parameters:
+ *   chan      the channel
+ *   elem      the memory that the element is copied to
+ *   deadline  thrum_chan_recv_until only: when to give up, an instant from thrum_after_ms and the
+ *             like, or THRUM_FOREVER
+ * Returns: 0 with the element received, or a negative error code with *elem unchanged.
+ * Errors:
+ *   -EPIPE      the channel is closed and empty, or was closed during the wait
+ *   -ECANCELED  the caller was cancelled; not from thrum_chan_try_recv
+ *   -ETIMEDOUT  thrum_chan_recv_until: the deadline passed
+ *   -EAGAIN     thrum_chan_try_recv: there is no element
+ *   -ESHUTDOWN  in the child of a fork (thrum/sched.h): no thread is left to end the wait
+ * Context: any thread; may suspend; cancellable. thrum_chan_try_recv never suspends.
+ * Ordering: the writes of the sender before it sent the element are visible; after -EPIPE, the
+ *   writes before the thrum_chan_close are visible.
+ * Example: examples/channels.c
+ * See also: thrum_chan_send, thrum_select, thrum_chan_recv_on_until
  */
 THRUM_API THRUM_NODISCARD int thrum_chan_recv(thrum_chan *chan, void *elem);
-/* Does the same until the deadline. Past it, it returns -ETIMEDOUT, and nothing was received. */
 THRUM_API THRUM_NODISCARD int thrum_chan_recv_until(thrum_chan *chan, void *elem,
                                                     thrum_time deadline);
-/* Does the same without waiting, and returns -EAGAIN where it would have to. It never suspends. */
 THRUM_API THRUM_NODISCARD int thrum_chan_try_recv(thrum_chan *chan, void *elem);
 
 /*
- * Closes the channel. Senders that wait get -EPIPE and their elements are not sent; receivers that
- * wait get -EPIPE, too. Any thread may call it. It never suspends. It returns 0, or -EPIPE with
- * nothing changed when the channel was closed already.
+ * Closes the channel. Senders and receivers that wait get -EPIPE; the elements of those senders are
+ * not sent. Elements in the channel can still be received.
+ *
+ * Parameters:
+ *   chan  the channel
+ * Returns: 0, or -EPIPE with nothing changed.
+ * Errors:
+ *   -EPIPE  the channel is closed already
+ * Context: any thread; never suspends.
+ * Ordering: the writes before the call are visible to the callers that get -EPIPE by it.
+ * Example: examples/channels.c
+ * See also: thrum_chan_destroy
  */
 THRUM_API int thrum_chan_close(thrum_chan *chan);
 
 /*
- * Returns how many elements lay in the channel at some recent moment. Any thread may call it. It
- * never suspends and cannot fail.
+ * Returns how many elements were in the channel at a recent moment. It may have changed since.
+ *
+ * Parameters:
+ *   chan  the channel
+ * Returns: the number of elements.
+ * Context: any thread; never suspends.
+ * Ordering: none.
  */
 THRUM_API size_t thrum_chan_len(const thrum_chan *chan);
 
 /* ---- select ---- */
 
 /*
- * One of the things that a select may do or wait for; made by the macros below, and by
- * thrum_io_case (thrum/io.h).
+ * A case of a select: a send, a receive, or a wait for an event or a descriptor. The caller owns
+ * it, and makes it by a macro below or by thrum_io_case (thrum/io.h).
  */
 typedef struct thrum_case {
-    thrum_chan *chan; /* the channel; NULL, of a send or a receive: this case never happens */
+    thrum_chan *chan; /* the channel; NULL in a send or a receive: this case never happens */
     const void *from; /* the element to send */
     void *to;         /* the memory to receive into, or the event */
     uint32_t kind;    /* THRUM_CASE_SEND, THRUM_CASE_RECV, THRUM_CASE_EVENT, or a descriptor's */
-    int32_t status;   /* set for the case that happened: 0, or why nothing was moved */
+    int32_t status;   /* set for the case that happened: 0, or the error code */
 #if UINTPTR_MAX == UINT32_MAX
     uint32_t reserved_turn; /* of a descriptor, which is larger than a pointer */
 #endif
@@ -102,7 +172,7 @@ THRUM_ABI_SIZE(thrum_case, 32, 24);
 #define THRUM_CASE_REST 0
 #endif
 
-/* The kinds of a case: a number in the lowest bits. */
+/* The kinds of cases, in the lowest bits of `kind`. THRUM_CASE_KINDS is the mask of these bits. */
 #define THRUM_CASE_SEND 1u
 #define THRUM_CASE_RECV 2u
 #define THRUM_CASE_EVENT 3u
@@ -110,9 +180,19 @@ THRUM_ABI_SIZE(thrum_case, 32, 24);
 #define THRUM_CASE_KINDS 255u
 
 /*
- * A case that sends a copy of *elem to the channel, one that receives into *elem, and one that
- * waits until an event is signaled (thrum/event.h); NULL: it never happens. All are values of
- * thrum_case.
+ * Makes a case: THRUM_SEND_CASE sends a copy of *elem_, THRUM_RECV_CASE receives into *elem_, and
+ * THRUM_EVENT_CASE waits until the event is signaled. With NULL as the channel or the event, the
+ * case never happens.
+ *
+ * Parameters:
+ *   chan_   the channel, or NULL
+ *   elem_   the element, or the memory for it; it must live until the select has returned
+ *   event_  the event, a thrum_event *, or NULL
+ * Returns: a value of thrum_case.
+ * Context: any thread; never suspends.
+ * Ordering: none.
+ * Example: examples/channels.c
+ * See also: thrum_select, thrum_io_case
  */
 #ifdef __cplusplus
 #define THRUM_SEND_CASE(chan_, elem_)                                                              \
@@ -133,29 +213,49 @@ THRUM_ABI_SIZE(thrum_case, 32, 24);
 #endif
 
 /*
- * Does exactly one of n sends and receives, waiting until one can be done; or finds one of several
- * events signaled, which consumes the signal of an auto event, or a descriptor ready, which takes
- * nothing. It returns the case's index, and its `status` says 0 (done) or, with nothing moved,
- * -EPIPE (its channel is closed) or -EBADF (its descriptor is; -ESHUTDOWN: as thrum_io_case says).
- * The `status` of other cases means nothing. Of several that can happen at once each has the same
- * chance. A channel may stand in several cases, to send and to receive as well: a select never
- * receives what it would send itself. A case without a channel or an event never happens; with no
- * other case this only waits for the deadline. With a deadline in the past it does what can be done
- * at once.
+ * Does exactly one of n cases, and waits until one can be done. It sends or receives an element, or
+ * it finds an event signaled or a descriptor ready. The signal of an auto event is consumed;
+ * nothing is read from a descriptor. If several can be done at once, each has the same chance.
  *
- * While it waits it has its place in the queue of each channel and event. It loses them when a
- * descriptor turns out not to be ready after all, or another caller has taken a signal first.
+ * The `status` of the case that happened is 0 if it was done. Otherwise nothing was moved, and it
+ * is -EPIPE (the channel is closed), -EBADF (the descriptor is closed) or -ESHUTDOWN (the
+ * descriptor is that of a fork's parent). The `status` of the other cases means nothing.
  *
- * The array is the caller's; it and all of the channels and events must live until the call has
- * returned. Any thread may call it. It may suspend. It allocates only for more than
- * THRUM_SELECT_FRAME cases, where a send makes an unbounded channel grow, or for the first wait of
- * a scheduler for a descriptor. Errors, with nothing done: -ETIMEDOUT past the deadline; -ECANCELED
- * when the caller is cancelled; -EINVAL for a case of no kind, or too many cases; -ENOMEM; with
- * descriptors also those of a wait for one (the top of thrum/io.h).
+ * A channel may be in several cases, to send and to receive as well: a select never receives its
+ * own element. If no case has a channel, an event or a descriptor, the call waits for the deadline.
+ * A case that can be done at once is done, even past the deadline or by a cancelled caller.
+ *
+ * While it waits, the call has a place in the queue of each channel and event. It loses its places
+ * if a descriptor turns out not to be ready after all, or if another caller has taken a signal
+ * first. It allocates memory only for more than THRUM_SELECT_FRAME cases, for a send that makes an
+ * unbounded channel grow, and for a scheduler's first wait for a descriptor.
+ *
+ * Parameters:
+ *   cases     the cases; the array and all channels and events must live until the call has
+ *             returned
+ *   n         the number of cases
+ *   deadline  when to give up, an instant from thrum_after_ms and the like, or THRUM_FOREVER
+ * Returns: the index of the case that happened, or a negative error code with nothing done.
+ * Errors:
+ *   -ETIMEDOUT        the deadline passed
+ *   -ECANCELED        the caller was cancelled
+ *   -EINVAL           a case has no known kind, cases is NULL, or there are too many cases: more
+ *                     than THRUM_SELECT_IO_MAX for descriptors, or millions in all
+ *   -ENOMEM           there is no memory
+ *   -EMFILE, -ENFILE  the system has no descriptor for a wait for descriptors
+ *   -ENOSPC           the system's limit of watched descriptors is reached
+ *   -ENOSYS           in a sandbox without epoll or eventfd: the wait for descriptors is not
+ *                     possible
+ *   -ESHUTDOWN        in the child of a fork (thrum/sched.h): no thread is left to end the wait
+ * Context: any thread; may suspend; cancellable.
+ * Ordering: the writes before this call are visible to the receiver of an element that it sends.
+ *   After the call the writes before the send, the signal or the close are visible that it found.
+ * Example: examples/channels.c
+ * See also: THRUM_SEND_CASE, thrum_io_case, thrum_event_wait_any
  */
 THRUM_API THRUM_NODISCARD int thrum_select(thrum_case cases[], size_t n, thrum_time deadline);
 
-/* The most cases for which a select needs no memory but its frame. */
+/* The most cases that a select can have without allocating memory for them. */
 #define THRUM_SELECT_FRAME 64
 
 THRUM_END_DECLS
