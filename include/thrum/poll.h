@@ -1,14 +1,15 @@
 /*
- * thrum/poll.h: other things to wait for than descriptors, and loops of others.
+ * thrum/poll.h: poll sources and embedded loops. A poll source is for operations that give no
+ * completion notice. An embedded loop is a scheduler that runs inside another event loop.
  *
- * POLL SOURCES. Some things tell nobody when they have happened, and have to be asked: a library
- * for messages, a graphics card. A poll source is a function that asks one of them. With MPI:
+ * POLL SOURCES. Some operations give no completion notice and must be polled, such as those of a
+ * message library or a graphics card. A poll source is a function that polls one of them. With MPI:
  *
  *     thrum_source_begin(source);               one more operation is under way
  *     MPI_Irecv(..., &request);
  *     thrum_sem_wait(&done);
  *
- * and the function, which the scheduler calls every so often:
+ * and the function, which the scheduler calls at intervals:
  *
  *     MPI_Test(&request, &flag, ...);
  *     if (flag) {
@@ -16,34 +17,35 @@
  *         thrum_source_end(source);
  *     }
  *
- * It is asked only while operations are under way, by a task, which is posted again each time. For
- * 50 us after the last begin or end that task is queued at once, so it is asked as often as its
- * turn comes. After that, and from the beginning in a scheduler without workers, it waits between
- * two times: 50 us at first, then twice as long each time, up to 1 ms, so that a worker that has
- * nothing else to do sleeps in between. So the end of an operation that is long under way is seen
- * up to 1 ms late, and what the system takes to wake a thread; and a source costs a run of a task
- * each time, a thousand a second, as long as anything is under way.
+ * The scheduler calls it in a task, and only while operations are under way. For 50 µs after the
+ * last begin or end, that task is queued again at once. After that, and always in a scheduler
+ * without workers, it waits between two polls: 50 µs at first, then twice as long each time, up to
+ * 1 ms. A worker that has nothing else to do sleeps meanwhile. So the completion of a long
+ * operation is seen up to 1 ms late, plus the time that the system takes to wake a thread. Each
+ * poll costs one run of a task, a thousand a second, as long as an operation is under way.
  *
- * OTHER LOOPS. A scheduler without workers can live in a loop that is not its own: that of a window
- * system, of libuv, a program's own around epoll. The thread of the loop is bound to the scheduler
- * (thrum_sched_bind). The loop waits for one descriptor besides its own, until one deadline besides
- * its own, and makes one call in each turn:
+ * EMBEDDED LOOPS. A scheduler without workers can run inside another event loop: that of a window
+ * system, of libuv, or a loop of your own around epoll. The thread of the loop is bound to the
+ * scheduler (thrum_sched_bind). The loop waits for one more descriptor and until one more deadline,
+ * and makes one call in each turn:
  *
  *     for (;;) {
- *         thrum_poll_run(&next);                    runs what can run, and says what to wait for
+ *         thrum_poll_run(&next);                    runs all that can run
  *         wait for thrum_poll_fd() and the loop's own descriptors, until `next` (thrum_poll_ms);
  *         ...                                       the loop's own work, which may start tasks
  *     }
  *
- * From the first thrum_poll_run on, nothing that is posted or woken, by whichever thread, and no
- * descriptor that a task waits for, is missed while the loop waits: the descriptor is readable
- * then. So a loop may also call thrum_poll_run only when the descriptor is readable, when `next`
- * has come, and when the thread itself has waited for something (thrum_join, ...) since the last
- * call. While poll sources have operations under way, `next` is 1 ms away at most; where the `ask`
- * of one waits, it is when that wait may end (libthrum-mpi's: 64 ms at most). Where a set of
- * descriptors is none itself, as on Windows and on nothing but POSIX, `next` is 1 ms away at most
- * from the first time on that a task has waited for a descriptor: that is seen then, or when the
- * descriptor is readable.
+ * From the first thrum_poll_run on, the descriptor becomes readable when any thread posts or wakes
+ * a task, and when a descriptor is ready that a task waits for. So nothing is missed while the loop
+ * waits. A loop may also call thrum_poll_run only when it is needed: when the descriptor is
+ * readable, when `next` has come, and when the thread itself has waited since the last call, in
+ * thrum_join for example.
+ *
+ * While poll sources have operations under way, `next` is at most 1 ms away. If the `ask` of a
+ * source waits, `next` is the time at which that wait may end (libthrum-mpi: at most 64 ms away).
+ * On Windows, and on platforms that have only POSIX, a set of descriptors is not a descriptor
+ * itself. There `next` is at most 1 ms away once a task has waited for a descriptor. A ready
+ * descriptor is seen at that time, or when the descriptor of the loop is readable.
  */
 #ifndef THRUM_POLL_H
 #define THRUM_POLL_H
@@ -53,71 +55,166 @@
 THRUM_BEGIN_DECLS
 
 /*
- * Returns the descriptor that becomes readable when thrum_poll_run has something to do, and stays
- * so until that is called. It is the library's, the same as long as the thread is bound, and only
- * to be waited for: nobody reads or closes it; that O_NONBLOCK is set on it does no harm. A loop
- * that keeps a list of its descriptors takes it off before the thread unbinds or stops the
- * scheduler. Only a thread that is bound to a scheduler without workers may call it, from outside
- * of tasks. It never suspends. Errors: -ESRCH on a thread that is not bound, -EDEADLK from a task,
- * -EINVAL when the scheduler has workers, -EMFILE, -ENFILE, -ENOMEM.
+ * Returns the descriptor that an embedded loop waits for. It becomes readable when thrum_poll_run
+ * has something to do, and stays readable until that is called.
+ *
+ * It is the same as long as the thread is bound. It belongs to the library: the program only waits
+ * for it, and neither reads nor closes it. Setting O_NONBLOCK on it does no harm. A loop that keeps
+ * a list of its descriptors removes it before the thread unbinds or stops the scheduler.
+ *
+ * Returns: the descriptor, or a negative error code.
+ * Errors:
+ *   -ESRCH            the thread is not bound to a scheduler
+ *   -EDEADLK          the caller is a task
+ *   -EINVAL           the scheduler has workers
+ *   -EMFILE, -ENFILE  the system has no descriptor left
+ *   -ENOMEM           the system has no memory
+ *   -ENOSPC           the system's limit of watched descriptors is reached
+ *   -ENOSYS           in a sandbox without epoll or eventfd
+ *   -ESHUTDOWN        in the child of a fork (thrum/sched.h): the caller was a task or a bound
+ *                     thread of the parent
+ * Context: any thread that is bound, outside of tasks; never suspends.
+ * Ordering: none.
+ * Example: examples/in_epoll.c
+ * See also: thrum_poll_run, thrum_poll_ms
  */
 THRUM_API THRUM_NODISCARD int thrum_poll_fd(void);
 
 /*
- * Runs what can run on this thread, until nothing is left that can: also what that starts, so tasks
- * that always have something to do keep the loop from its wait. `*next` (may be NULL) becomes the
- * time at which to call it again at the latest, or THRUM_FOREVER. It is called in each turn of the
- * loop, right before that waits; what this thread posts or wakes between the two makes the
- * descriptor readable, as what other threads do, also where it brings `next` forward. It does not
- * sleep; what it runs may wait as ever. Callers and errors, which leave `*next` as it was, are
- * those of thrum_poll_fd. It never suspends its caller.
+ * Runs everything that can run on this thread. It returns when nothing is left that can, including
+ * everything that was started meanwhile. So tasks that always have something to do keep the loop
+ * from waiting.
+ *
+ * Call it in each turn of the loop, right before the loop waits. If this thread posts or wakes
+ * something between the call and the wait, the descriptor becomes readable, as it does for other
+ * threads. The same holds if that makes `*next` earlier. The call itself does not sleep; the tasks
+ * that it runs may wait.
+ *
+ * Parameters:
+ *   next  gets the latest time for the next call, on the clock of thrum_now, or THRUM_FOREVER; may
+ *         be NULL
+ * Returns: 0, or a negative error code with `*next` unchanged.
+ * Errors:
+ *   -ESRCH            the thread is not bound to a scheduler
+ *   -EDEADLK          the caller is a task
+ *   -EINVAL           the scheduler has workers
+ *   -EMFILE, -ENFILE  the system has no descriptor left
+ *   -ENOMEM           the system has no memory
+ *   -ENOSPC           the system's limit of watched descriptors is reached
+ *   -ENOSYS           in a sandbox without epoll or eventfd
+ *   -ESHUTDOWN        in the child of a fork (thrum/sched.h): the caller was a task or a bound
+ *                     thread of the parent
+ * Context: any thread that is bound, outside of tasks; never suspends.
+ * Ordering: none beyond that of the tasks that it runs.
+ * Example: examples/in_epoll.c
+ * See also: thrum_poll_fd, thrum_poll_ms, thrum_sched_bind
  */
 THRUM_API THRUM_NODISCARD int thrum_poll_run(thrum_time *next);
 
 /*
- * Returns the time from now until `next` as poll() and epoll_wait() take it: in milliseconds,
- * rounded up, since a loop that came back too early would only turn once more; -1 for
- * THRUM_FOREVER, 0 for what has passed, INT_MAX for what is further away. A loop that counts from a
- * time of its own, rounded down as libuv's is, adds one. Any thread may call it. It never suspends
- * and cannot fail.
+ * Returns the time until `next` in ms, as poll and epoll_wait take it. It is rounded up, since a
+ * loop that returned too early would only turn once more. A loop that counts from a time of its
+ * own, rounded down as libuv's is, adds 1.
+ *
+ * Parameters:
+ *   next  an instant on the clock of thrum_now, from thrum_poll_run
+ * Returns: the time in milliseconds; -1 for THRUM_FOREVER, 0 for an instant in the past, INT_MAX
+ *   for one that is further away.
+ * Errors: none.
+ * Context: any thread; never suspends.
+ * Ordering: none.
+ * Example: examples/in_epoll.c
+ * See also: thrum_poll_run
  */
 THRUM_API int thrum_poll_ms(thrum_time next);
 
-/* A poll source. It belongs to its scheduler, and ends with that at the latest. */
+/*
+ * A poll source. It belongs to its scheduler: thrum_source_close ends it, and so does the end of
+ * the scheduler.
+ */
 typedef struct thrum_source thrum_source;
 
 /*
- * Makes a poll source of a scheduler (NULL: the caller's), which calls ask(arg) as said above, in a
- * task: `ask` may call anything, and may wait; it is never called by two tasks at a time. Any
- * thread may call it while the scheduler is not being stopped. It never suspends. Errors: -EINVAL
- * for NULL, or without a scheduler; -ENOMEM.
+ * Makes a poll source. While operations are under way, the scheduler calls `ask(arg)` in a task, at
+ * the intervals that the head of this header describes. `ask` may make any call and may wait; no
+ * two calls of it overlap.
+ *
+ * Parameters:
+ *   out    gets the source
+ *   sched  the scheduler, which must not be stopping; NULL: that of the caller
+ *   ask    the function that polls
+ *   arg    its argument, which stays the caller's until thrum_source_close has returned 0
+ * Returns: 0, or a negative error code with *out unchanged.
+ * Errors:
+ *   -EINVAL  out or ask is NULL, or sched is NULL and the caller has no scheduler
+ *   -ENOMEM  there is no memory
+ * Context: any thread; never suspends.
+ * Ordering: none.
+ * Example:
+ *    thrum_source *source;
+ *    int err = thrum_source_open(&source, NULL, poll_the_card, &card);
+ * See also: thrum_source_begin, thrum_source_close
  */
 THRUM_API THRUM_NODISCARD int thrum_source_open(thrum_source **out, thrum_sched *sched,
                                                 void (*ask)(void *arg), void *arg);
 
 /*
- * Counts an operation that is about to begin, and has the source asked until it has ended. What the
- * caller wrote before is visible to `ask`. While operations are under way the scheduler is not idle
- * (thrum_sched_wait_idle), and a stop waits for their end. Any thread may call it. It never
- * suspends. Errors, with nothing counted: -EINVAL for NULL; -ESHUTDOWN for an external caller while
- * the scheduler stops, or in the child of a fork, unless the source is being asked anyway.
+ * Counts an operation that is about to begin. The source is polled until its end is counted by
+ * thrum_source_end.
+ *
+ * While operations are under way, the scheduler is not idle (thrum_sched_wait_idle), and a stop
+ * waits for their end.
+ *
+ * Parameters:
+ *   source  the source
+ * Returns: 0, or a negative error code with nothing counted.
+ * Errors:
+ *   -EINVAL     source is NULL
+ *   -ESHUTDOWN  the caller is external and the scheduler stops, or is that of a fork's parent; not
+ *               if the source is being polled anyway
+ * Context: any thread; never suspends.
+ * Ordering: the writes before the call are visible to `ask`.
+ * Example:
+ *    int err = thrum_source_begin(source);
+ *    if (err == 0) {
+ *        start_copy(&card, &done);
+ *        err = thrum_sem_wait(&done);
+ *    }
+ * See also: thrum_source_end
  */
 THRUM_API THRUM_NODISCARD int thrum_source_begin(thrum_source *source);
 
 /*
- * Counts the end of an operation, after what it lets go on was made ready: mostly by `ask`, but any
- * thread may call it, also when the operation was given up, or failed to begin. Within a call of
- * `ask` the two may come in either order, and what goes on may close the source at once: the close
- * waits for that call of `ask`. Elsewhere a close that comes before this call returns -EBUSY, so
- * what goes on and closes the source has to know that the end was counted. It never suspends and
- * cannot fail; an end without a begin stops the program.
+ * Counts the end of an operation, also if it was given up or failed to begin. Mostly `ask` calls
+ * it, but any thread may. First wake the waiter of the operation, then count its end.
+ *
+ * Within a call of `ask` the order of the two does not matter, and the waiter may close the source
+ * at once: thrum_source_close waits for that call of `ask`. Elsewhere a close that comes before
+ * this call returns -EBUSY. So a caller that closes the source must know that the end was counted.
+ *
+ * Parameters:
+ *   source  the source
+ * Context: any thread; never suspends.
+ * Ordering: the writes before the call are visible after a thrum_source_close that returns 0.
+ * Misuse: no operation is under way.
+ * See also: thrum_source_begin, thrum_source_close
  */
 THRUM_API void thrum_source_end(thrum_source *source);
 
 /*
- * Ends the source: afterwards `ask` does not run, and its argument may go. Waits for a call of
- * `ask` that is under way. Any thread may call it. It may suspend. Errors, with the source
- * unchanged: -EINVAL for NULL, -EBUSY while operations are under way, -EDEADLK from `ask` itself.
+ * Ends the source. It waits for a call of `ask` that is in progress. Afterwards `ask` is not
+ * called, and its argument may be freed.
+ *
+ * Parameters:
+ *   source  the source, without operations under way
+ * Returns: 0, or a negative error code with the source unchanged.
+ * Errors:
+ *   -EINVAL   source is NULL
+ *   -EBUSY    operations are under way
+ *   -EDEADLK  the caller is `ask` itself
+ * Context: any thread; may suspend; not cancellable.
+ * Ordering: on success, the writes of `ask`, and those before each thrum_source_end, are visible.
+ * See also: thrum_source_open, thrum_source_end
  */
 THRUM_API int thrum_source_close(thrum_source *source);
 
