@@ -1,5 +1,8 @@
 /*
- * thrum/blocking.h: calls that block the thread, such as reading a file.
+ * thrum/blocking.h: calls that block the thread, such as those of a database's client library.
+ *
+ * Each scheduler has a blocking pool: threads that make such calls, while the task waits and its
+ * worker runs other tasks.
  */
 #ifndef THRUM_BLOCKING_H
 #define THRUM_BLOCKING_H
@@ -9,22 +12,35 @@
 THRUM_BEGIN_DECLS
 
 /*
- * Runs `fn(arg)` on a thread of the scheduler's blocking pool while the caller waits and its worker
- * goes on; `*result` (may be NULL) gets its value. What the caller wrote before is visible to `fn`,
- * and what `fn` wrote is visible afterwards. The pool grows to `blocking_threads_max` (beyond that
- * calls wait their turn) and shrinks after `blocking_keepalive`.
+ * Runs `fn(arg)` on a thread of the blocking pool. The call returns when `fn` has returned. Tasks
+ * and bound threads suspend meanwhile; a plain thread calls `fn` itself. The pool grows up to
+ * `blocking_threads_max` threads (thrum_config); beyond that, calls wait their turn. A thread that
+ * has nothing to do ends after `blocking_keepalive`.
  *
- * On the pool's thread `fn` is a plain thread's code: it may use every primitive, and blocks in
- * them. It acts for the task that waits for it: what it posts, spawns (attr.sched) or binds to its
- * scheduler is accepted while that stops, too, and the stop waits for it; it unbinds before it
- * returns. If it stops that scheduler, or waits until it is done, it gets -EDEADLK, as that task
- * would.
+ * In the pool, `fn` runs as code of a plain thread: it may use every primitive, and blocks in them.
+ * It acts for the task that waits for it. While the scheduler stops, it may still post, spawn
+ * (attr.sched) and bind to that scheduler, and the stop waits for it. A call in `fn` that stops the
+ * scheduler, or waits until it is done, returns -EDEADLK.
  *
- * Any thread may call it; a plain thread just calls `fn` itself. Tasks and bound threads suspend.
- * It returns 0 once `fn` has returned. Errors, with `fn` not begun: -EINVAL without `fn`;
- * -ECANCELED when the caller was cancelled; -EAGAIN or -ENOMEM when the system refuses a thread and
- * the pool has none, or has begun no call for 100 ms: all its threads may be waiting for this very
- * call. Once begun, `fn` is waited for, whatever cancels the caller.
+ * Once `fn` has begun, a cancel of the caller no longer ends the call.
+ *
+ * Parameters:
+ *   fn      the function
+ *   arg     its argument, used until the call returns
+ *   result  gets the value that `fn` returned; may be NULL
+ * Returns: 0 once `fn` has returned, or a negative error code with `fn` not begun and *result
+ *   unchanged.
+ * Errors:
+ *   -EINVAL           fn is NULL
+ *   -ECANCELED        the caller was cancelled
+ *   -EAGAIN, -ENOMEM  the system refuses a thread, and the pool has none or has begun no call for
+ *                     100 ms, since all of its threads may wait for this very call
+ * Context: any thread; may suspend; cancellable. It is cancellable only until `fn` begins.
+ * Ordering: the writes before the call are visible to `fn`, and the writes of `fn` are visible
+ *   after the call.
+ * Misuse: `fn` has bound its thread to a scheduler and returns without unbinding it.
+ * Example: examples/blocking_call.c
+ * See also: thrum_config, thrum_file_pread
  */
 THRUM_API THRUM_NODISCARD int thrum_blocking(thrum_fn fn, void *arg, int *result);
 
