@@ -28,9 +28,10 @@ template <typename Fn> struct call_elsewhere {
 } // namespace detail
 
 /*
- * Calls `fn` on a thread that may block, while the caller waits and its worker goes on
- * (thrum_blocking). Returns what it returned and throws what it threw, or std::system_error with
- * `fn` not called: ECANCELED, EAGAIN, ENOMEM. It may suspend, and allocates nothing of its own.
+ * Calls `fn` on a thread that may block, while the caller waits and its worker runs other tasks
+ * (thrum_blocking). Returns the result of `fn`, or throws its exception. With `fn` not called it
+ * throws std::system_error: ECANCELED, EAGAIN, ENOMEM. It may suspend, and allocates nothing of its
+ * own.
  */
 template <typename Fn> auto blocking(Fn &&fn) -> std::invoke_result_t<Fn> {
     detail::call_elsewhere<Fn> one{std::addressof(fn), {}};
@@ -40,9 +41,9 @@ template <typename Fn> auto blocking(Fn &&fn) -> std::invoke_result_t<Fn> {
 
 /*
  * Calls `fn` on the caller's stack with a deadline for the caller itself (thrum_with_deadline).
- * Returns what it returned, also past the deadline; throws what it threw, but std::system_error
- * with ETIMEDOUT for one with ECANCELED that the deadline has caused. It throws ESRCH with `fn` not
- * called on a plain thread. It may suspend.
+ * Returns the result of `fn`, also past the deadline, or throws its exception. A std::system_error
+ * with ECANCELED that the deadline has caused becomes one with ETIMEDOUT. On a plain thread it
+ * throws ESRCH, with `fn` not called. It may suspend.
  */
 template <typename Fn> auto with_deadline(deadline when, Fn &&fn) -> std::invoke_result_t<Fn> {
     detail::call_elsewhere<Fn> one{std::addressof(fn), {}};

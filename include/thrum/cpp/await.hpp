@@ -1,6 +1,6 @@
 /*
- * thrum/cpp/await.hpp: what coroutines wait for: hops, sleeps, descriptors, events, semaphores and
- * channels. thrum/cpp/locked.hpp has locks, thrum/cpp/coroutine.hpp says which of these need no
+ * thrum/cpp/await.hpp: the awaits of coroutines: hops, sleeps, descriptors, events, semaphores and
+ * channels. thrum/cpp/locked.hpp has locks. thrum/cpp/coroutine.hpp describes which awaits need no
  * stack.
  */
 #ifndef THRUM_CPP_AWAIT_HPP
@@ -32,8 +32,8 @@ namespace detail {
 
 /*
  * A coroutine that goes on as a run of an intrusive task, which lies in its frame. Once the task is
- * posted the coroutine may go on, end and be freed, before the post returns: so whoever posts
- * touches nothing afterwards, in a function that the compiler does not merge into the coroutine.
+ * posted, the coroutine may go on, end and be freed before the post returns. So the function that
+ * posts touches nothing afterwards, and the compiler does not merge it into the coroutine.
  */
 class resumption : public interruptible, public ours {
   public:
@@ -44,7 +44,7 @@ class resumption : public interruptible, public ours {
         return false;
     }
     void interrupt() noexcept override {
-        thrum_task_wakeup(&task_); /* remembered where it is not posted yet */
+        thrum_task_wakeup(&task_); /* remembered if it is not posted yet */
     }
 
   protected:
@@ -90,7 +90,7 @@ class resumption : public interruptible, public ours {
         code_ = code;
         return false;
     }
-    /* 0, or the code of what ended the wait early. */
+    /* 0, or the code with which the wait ended early. */
     int code() const noexcept {
         return code_;
     }
@@ -102,7 +102,7 @@ class resumption : public interruptible, public ours {
         code_ = code;
         resume();
     }
-    /* In the run: what the wait ends with. */
+    /* In the run: the result of the wait. */
     virtual int over() noexcept {
         const bool early = !expired_ && chain_ && chain_->is_cancelled();
         return early || thrum_task_is_cancelled(&task_) ? -ECANCELED : 0;
@@ -195,9 +195,10 @@ class io_ready : public resumption {
 } // namespace detail
 
 /*
- * `co_await thrum::hop()` goes on as a fresh run of the scheduler: what is queued may come before
- * it. With a scheduler it goes over to that. It throws std::system_error, and goes on where it was:
- * ESRCH where there is no scheduler, those of thrum_task_post; or ECANCELED (thrum_task_cancel).
+ * `co_await thrum::hop()` goes on as a fresh run of the scheduler, and queued work may come before
+ * it. With a scheduler as its argument, it goes over to that. If it throws std::system_error, it
+ * goes on in the same place: ESRCH without a scheduler, ECANCELED (thrum_task_cancel), and the
+ * codes of thrum_task_post.
  */
 [[nodiscard]] inline auto hop(thrum_sched *to = nullptr) noexcept {
     return detail::hopping(to);
@@ -222,7 +223,7 @@ template <typename Rep, typename Period>
 /*
  * `co_await thrum::ready(io, THRUM_IO_READ, deadline)` goes on when the descriptor is ready in that
  * one direction: the status is that of thrum_io_on_until, timed out or cancelled included. As there
- * it may be true although nothing is there: begin with a call whose deadline is soon. Of a file it
+ * it may be true although nothing is there: begin with a call whose deadline is soon. For a file it
  * is true at once.
  */
 [[nodiscard]] inline auto ready(thrum_io io, unsigned bit,
@@ -235,8 +236,8 @@ template <typename Rep, typename Period>
 namespace detail {
 
 /*
- * A wait of thrum/await.h. `What` begins it (`on`), makes it in place where there is no scheduler
- * (`here`), and knows what comes of it (`result`).
+ * A wait of thrum/await.h. `What` begins it (`on`), makes it in place if there is no scheduler
+ * (`here`), and has its result (`result`).
  */
 template <typename What> class waiting : public resumption, private What {
   public:
@@ -268,7 +269,7 @@ template <typename What> class waiting : public resumption, private What {
         const int code = thrum_await_end(&await_);
         if constexpr (requires { this->came(); }) {
             if (this->came()) {
-                return code; /* what a constructor said */
+                return code; /* the code of a constructor */
             }
         }
         return code == -EAGAIN ? -ECANCELED : code; /* only a cancel wakes it */
@@ -387,9 +388,9 @@ template <typename T> struct joining {
 } // namespace detail
 
 /*
- * `co_await thrum::wait(event)`, or of a semaphore, goes on when it is signaled, or a unit was
- * taken. It throws std::system_error (ECANCELED) when the coroutine is cancelled, or a stop cancels
- * it. The object must live until the await has returned. A plain thread blocks.
+ * `co_await thrum::wait(event)`, or of a semaphore, goes on when the event is signaled, or when it
+ * has taken a unit. It throws std::system_error (ECANCELED) when the coroutine is cancelled, or a
+ * stop cancels it. The object must live until the await has returned. A plain thread blocks.
  */
 [[nodiscard]] inline auto wait(thrum_event &event) noexcept {
     return detail::waiting<detail::that_throws<detail::event_wait>>(deadline::never(), event);
@@ -421,12 +422,12 @@ template <typename T> struct joining {
 template <typename T> [[nodiscard]] auto receive(chan<T> &from) {
     return detail::waiting<detail::receiving<T>>(deadline::never(), from);
 }
-/* Throws what chan::send throws; then the value is gone. */
+/* Throws as chan::send does; then the value is gone. */
 template <typename T> [[nodiscard]] auto send(chan<T> &to, std::type_identity_t<T> value) {
     return detail::waiting<detail::sending<T>>(deadline::never(), to, std::move(value));
 }
 /*
- * Waits for the end of a fiber's task, and does what its join does. If the await throws ECANCELED,
+ * Waits for the end of a fiber's task, with the result of its join. If the await throws ECANCELED,
  * the task is still to be joined.
  */
 template <typename T> [[nodiscard]] auto joined(task<T> &ends) noexcept {

@@ -1,6 +1,6 @@
 /*
- * thrum/cpp/awaited.hpp: coroutines that wait, without a stack, for counts, turns, objects of a
- * pool, what is done once, bytes of a stream, and for whatever a call in a task waits for.
+ * thrum/cpp/awaited.hpp: coroutines that wait without a stack: for counts, tickets, objects of a
+ * pool, a function called once, bytes of a stream, and for a call in a task.
  *
  *     co_await thrum::wait(parts);                       // a waitgroup
  *     auto one = co_await thrum::borrowed(connections);  // of a pool
@@ -74,9 +74,9 @@ struct ticket_wait {
 
 /*
  * `co_await thrum::wait(sem, n)` takes n units at the same moment; `wait(waitgroup)` goes on when
- * the count is 0, `wait(ticket)` when its turn has come. They throw std::system_error (ECANCELED),
- * EINVAL for too many units and a ticket that is done. What they wait for must live until the await
- * has returned. A plain thread blocks.
+ * the count is 0, `wait(ticket)` when the ticket is served. They throw std::system_error
+ * (ECANCELED), EINVAL for too many units and a ticket that is done. The object must live until the
+ * await has returned. A plain thread blocks.
  */
 [[nodiscard]] inline auto wait(semaphore &sem, unsigned n) noexcept {
     using what = detail::that_throws<detail::units_wait>;
@@ -151,14 +151,14 @@ template <typename T> [[nodiscard]] auto borrowed(pool<T> &from) noexcept {
     return detail::waiting<detail::that_borrows<T>>(deadline::never(), from);
 }
 /*
- * The same until the deadline. It throws nothing: the item is empty where the deadline or a cancel
+ * The same until the deadline. It throws nothing: the item is empty if the deadline or a cancel
  * came first, or a constructor failed.
  */
 template <typename T> [[nodiscard]] auto borrowed_until(pool<T> &from, deadline when) noexcept {
     return detail::waiting<detail::that_may_borrow<T>>(when, from);
 }
 
-/* ---- what is done once ---- */
+/* ---- functions called once ---- */
 
 namespace detail {
 
@@ -195,8 +195,7 @@ struct once_turn {
  * `co_await thrum::called(once, fn)` has `fn` called unless that was done, by the rules of
  * `once::call`; `fn` may be a coroutine (a co), which is awaited. Unlike that call it is cancelled
  * while it waits for another's turn, and throws ECANCELED. `fn` that waits for this once waits for
- * ever: nothing tells it EDEADLK. It costs a frame, and throws std::bad_alloc. A plain thread
- * blocks.
+ * ever: it gets no EDEADLK. It costs a frame, and throws std::bad_alloc. A plain thread blocks.
  */
 template <typename Fn> co<> called(once &what, Fn fn) {
     using result = std::invoke_result_t<Fn &>;
@@ -205,7 +204,7 @@ template <typename Fn> co<> called(once &what, Fn fn) {
     if (!thrum_sched_current()) {
         what.call([&] {
             if constexpr (std::is_same_v<result, co<int>>) {
-                return thrum::sync_wait(fn()); /* it says whether it has failed */
+                return thrum::sync_wait(fn()); /* it returns whether it has failed */
             } else if constexpr (detail::is_co<result>::value) {
                 (void)thrum::sync_wait(fn());
             } else {
@@ -264,7 +263,7 @@ class stream_ready : public resumption {
     return detail::stream_ready(from.native_handle(), when);
 }
 
-/* ---- whatever a task waits for ---- */
+/* ---- calls in a task ---- */
 
 namespace detail {
 
@@ -307,13 +306,13 @@ template <typename Fn> class in_task_wait : public resumption {
 } // namespace detail
 
 /*
- * `co_await thrum::in_task(fn)` calls `fn` in a task with a stack of its own, and returns what it
- * returns or throws what it throws: for what has no await of its own, as scopes, parallel_for,
- * select, programs, files, streams. The coroutine waits without a stack, and goes on when the task
- * has ended; so `fn` may refer to what the coroutine has in its frame. A cancel of the coroutine
- * cancels the task, whose waits say ECANCELED, and it is for `fn` to end by that: one that does not
- * wait returns as ever. In a coroutine that is cancelled already `fn` is called all the same, in a
- * task that is cancelled. It costs a task and an allocation, and throws what thrum::spawn does:
+ * `co_await thrum::in_task(fn)` calls `fn` in a task with a stack of its own, and returns its
+ * result or throws its exception. It is for calls that have no await: scopes, parallel_for, select,
+ * processes, files, streams. The coroutine waits without a stack and goes on when the task has
+ * ended. So `fn` may refer to the coroutine's frame. A cancel of the coroutine cancels the task,
+ * whose waits then fail with ECANCELED. It is for `fn` to end by that: if it does not wait, it
+ * returns as usual. In a coroutine that is cancelled already `fn` is called all the same, in a task
+ * that is cancelled. It costs a task and an allocation. It throws as thrum::spawn does:
  * std::bad_alloc, ESRCH on a plain thread.
  */
 template <typename Fn> [[nodiscard]] auto in_task(Fn fn) {

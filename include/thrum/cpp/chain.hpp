@@ -1,5 +1,5 @@
 /*
- * thrum/cpp/chain.hpp: what coroutines that await one another share: the one who cancels them, and
+ * thrum/cpp/chain.hpp: the common part of coroutines that await one another: their canceller, and
  * the loop that runs them.
  */
 #ifndef THRUM_CPP_CHAIN_HPP
@@ -31,10 +31,10 @@ class interruptible {
 };
 
 /*
- * Whether a coroutine that was spawned is cancelled, and what it waits in. The word is
+ * Whether a coroutine that was spawned is cancelled, and the wait that it is in. The word is
  *     NULL           it does not wait
  *     what           it waits in that
- *     INTERRUPTING   it is cancelled, and what it waits in is being told, and so stays there
+ *     INTERRUPTING   it is cancelled, and its wait is being interrupted, and so stays there
  *     CANCELLED      it is cancelled, and begins no wait
  */
 class stopping {
@@ -45,7 +45,7 @@ class stopping {
         return xword_.compare_exchange_strong(none, reinterpret_cast<uintptr_t>(what),
                                               std::memory_order_acq_rel);
     }
-    /* The wait that was entered is over. Afterwards nobody tells it anything. It may suspend. */
+    /* The wait that was entered is over. Afterwards nobody interrupts it. It may suspend. */
     void leave(interruptible *what) noexcept {
         uintptr_t seen = reinterpret_cast<uintptr_t>(what);
         if (!xword_.compare_exchange_strong(seen, 0, std::memory_order_acq_rel)) {
@@ -83,17 +83,17 @@ class stopping {
 
 /*
  * Coroutines of which each awaits the next. One loop runs them: a coroutine that awaits another, or
- * has ended, leaves the one that goes on in `*next_` and returns. So no stack grows, also where the
+ * has ended, leaves the one that goes on in `*next_` and returns. So no stack grows, even if the
  * compiler makes no jump of a transfer (gcc below -O2, or with the address sanitizer).
  *
  * After each wait of ours the coroutine goes on in a loop. Others resume it as they like, and the
- * loop may be gone by then. So an await of something else clears `next_`, and afterwards
+ * loop may be gone by then. So an await of something else clears `next_`. Afterwards
  *     the chain begins a new loop when it goes over to another coroutine, or,
  *     with `transfers_`, transfers: the other has done so, too, perhaps above the first loop.
  */
 class chain : public stopping {
   public:
-    /* Runs a coroutine, and those that go on then. They may free the chain. */
+    /* Runs a coroutine, and the coroutines that go on then. They may free the chain. */
     [[gnu::noinline]] void run(std::coroutine_handle<> who) noexcept {
         std::coroutine_handle<> next = who;
         next_ = &next;
@@ -160,7 +160,7 @@ class loop_left {
 /* The base of our awaiters: after a wait in one of them `chain::run` resumes the coroutine. */
 class ours {};
 
-/* An awaiter, or a reference to one: gcc 12 copies what await_transform returns a reference to. */
+/* An awaiter, or a reference to one: gcc 12 copies it if await_transform returns a reference. */
 template <typename Awaiter> struct passed {
     decltype(auto) await_ready() {
         return awaiter.await_ready();

@@ -5,9 +5,9 @@
  *     thrum::go([&] { lines.send("one"); lines.close(); });
  *     for (std::string &line : lines) { ... }
  *
- * The C channel copies bytes. A value whose bytes may be copied in place of a move lies in the
+ * The C channel copies bytes. A value whose bytes may be copied in place of a move is in the
  * channel itself, and sending it allocates nothing; for others the channel carries a pointer, and
- * each value is allocated once. `thrum::is_relocatable` says which.
+ * each value is allocated once. `thrum::is_relocatable` tells them apart.
  */
 #ifndef THRUM_CPP_CHAN_HPP
 #define THRUM_CPP_CHAN_HPP
@@ -26,8 +26,8 @@ namespace thrum {
 inline namespace THRUM_CPP_ABI {
 
 /*
- * Whether a copy of the bytes, after which the original is forgotten, does what a move and the
- * original's destruction do. A program may specialize it for types of its own.
+ * Whether a copy of the bytes, after which the original is forgotten, replaces a move and the
+ * destruction of the original. A program may specialize it for types of its own.
  */
 template <typename T> struct is_relocatable : std::is_trivially_copyable<T> {};
 template <typename T> struct is_relocatable<std::unique_ptr<T>> : std::true_type {};
@@ -35,7 +35,7 @@ template <typename T> struct is_relocatable<std::shared_ptr<T>> : std::true_type
 
 namespace detail {
 
-/* What lies in the channel for a value: its bytes, or a pointer to it. */
+/* The element of the channel for a value: its bytes, or a pointer to it. */
 template <typename T, bool Inline = is_relocatable<T>::value> class slot {
   public:
     void put(T &&value) {
@@ -81,8 +81,8 @@ template <typename T> class slot<T, false> {
 } // namespace detail
 
 /*
- * A channel of values. It belongs to one owner and does not move; its destructor destroys what was
- * not received, and ends the program (std::terminate) if a caller still waits at it. The rules are
+ * A channel of values. It belongs to one owner and does not move. Its destructor destroys the
+ * values that were not received, and calls std::terminate if a caller still waits. The rules are
  * those of thrum/chan.h. Values are movable, and an assignment takes them out.
  */
 template <typename T> class chan {
@@ -108,13 +108,13 @@ template <typename T> class chan {
     }
 
     /*
-     * Sends it; throws std::system_error: EPIPE when closed, ECANCELED, ENOMEM; std::bad_alloc
-     * where the value needs memory. It may suspend.
+     * Sends the value. It throws std::system_error (EPIPE when closed, ECANCELED, ENOMEM), and
+     * std::bad_alloc if there is no memory for the value. It may suspend.
      */
     void send(T value) {
         check(sent(value, [this](const void *bytes) { return thrum_chan_send(chan_, bytes); }));
     }
-    /* Moves from `value` only if it is true; otherwise `value` is what it was. It may suspend. */
+    /* If the status is true, `value` was moved from; otherwise it is unchanged. It may suspend. */
     [[nodiscard]] status send_until(T &value, deadline when) {
         return status(sent(value, [&](const void *bytes) {
             return thrum_chan_send_until(chan_, bytes, when.when());
@@ -131,8 +131,8 @@ template <typename T> class chan {
     }
 
     /*
-     * The oldest value, or none when closed and empty; throws std::system_error (ECANCELED). It may
-     * suspend.
+     * Receives the oldest value, or none when the channel is closed and empty. It throws
+     * std::system_error (ECANCELED). It may suspend.
      */
     std::optional<T> recv() {
         std::optional<T> out;
@@ -143,7 +143,10 @@ template <typename T> class chan {
         }
         return out;
     }
-    /* Assigns it to `out`, a T or a std::optional<T>, if it is true. It may suspend. */
+    /*
+     * If the status is true, the value was assigned to `out`, a T or a std::optional<T>. It may
+     * suspend.
+     */
     template <typename Out> [[nodiscard]] status recv_until(Out &out, deadline when) {
         return status(received(
             out, [&](void *bytes) { return thrum_chan_recv_until(chan_, bytes, when.when()); }));
@@ -158,7 +161,7 @@ template <typename T> class chan {
             received(out, [this](void *bytes) { return thrum_chan_try_recv(chan_, bytes); }));
     }
 
-    /* Ends it for senders; false when it was closed already. It never suspends. */
+    /* Closes the channel for senders. Returns false if it was closed already. It never suspends. */
     bool close() noexcept {
         return thrum_chan_close(chan_) == 0;
     }
@@ -171,11 +174,11 @@ template <typename T> class chan {
 
     /*
      * Receives until the channel is closed and empty: an input iterator, which has the last value
-     * in it. It is copied only where values can be, and then a copy has a value of its own, and
-     * receives the next one for itself. `++` throws what recv throws, and may suspend.
+     * in it. It can be copied only if values can. Then a copy has a value of its own, and receives
+     * the next one for itself. `++` throws as recv does, and may suspend.
      */
     class iterator {
-        /* What `it++` gives: the value that it had. */
+        /* The result of `it++`: the previous value. */
         struct previous {
             std::optional<T> value;
             T operator*() {
@@ -224,7 +227,7 @@ template <typename T> class chan {
         chan *from_ = nullptr;
         mutable std::optional<T> value_; /* an iterator that is constant leads to it, too */
     };
-    /* The end where values, and so iterators, only move. */
+    /* The end, if values, and so iterators, only move. */
     class end_mark {
         friend bool operator==(const iterator &at, end_mark) noexcept {
             return at == iterator();

@@ -8,19 +8,20 @@
  *
  * A coroutine always runs on some fiber: that of a run of the scheduler, or the one that called
  * sync_wait. So it may call everything that fibers call. There are two ways to wait:
- *   - Without a stack: each co_await, of hop, sleep_for, pause_until, ready, wait, wait_until (of
- *     events and semaphores, C's and the header's, waitgroups, tickets, conditions and barriers),
- *     locked and its like, receive, send, joined, borrowed, called, in_task (awaited.hpp), another
- *     co, a co_task, when_all and when_any. The coroutine gives its fiber back, and goes on as a
- *     run of its own, perhaps on another worker. Waiting allocates nothing; called, in_task,
- *     when_all and when_any do. It stands in line with the fibers that wait for the same.
+ *   - Without a stack: each co_await. There are awaits of hop, sleep_for, pause_until, ready,
+ *     locked and its variants, receive, send, joined, borrowed, called, in_task (awaited.hpp),
+ *     when_all, when_any, another co and a co_task. wait and wait_until are for events and
+ *     semaphores (of C and of C++), waitgroups, tickets, conditions and barriers. The coroutine
+ *     gives its fiber back, and goes on as a run of its own, perhaps on another worker. Waiting
+ *     allocates nothing, except in called, in_task, when_all and when_any. The coroutine queues
+ *     with the fibers that wait for the same object.
  *   - On the fiber: each call that may suspend (chan::recv, thrum::sleep, a lock). The coroutine
  *     occupies a fiber meanwhile, as a task that calls it does.
  *
- * What belongs to a fiber does not follow a coroutine across a wait of the first kind: a
- * thrum::mutex must not be held there (but by the wait for a condition), nor a thrum::shared_mutex
- * for writing, nor a fork, a scope or a shield be open in the coroutine, and fiber-local values
- * differ afterwards. Cancelling a fiber does not cancel coroutines; co_task::cancel does.
+ * The belongings of a fiber do not follow a coroutine across a wait of the first kind. So a
+ * coroutine must not hold a thrum::mutex there (except in the wait for a condition), nor a
+ * thrum::shared_mutex for writing. No fork, scope or shield may be open in it, and fiber-local
+ * values differ afterwards. Cancelling a fiber does not cancel coroutines; co_task::cancel does.
  *
  * Awaits of a co grow no stack, in a loop or a chain, in any build. If a coroutine of another
  * library awaits a co, or has transferred to it since its last wait, they do, unless the compiler
@@ -49,7 +50,10 @@ namespace thrum {
 inline namespace THRUM_CPP_ABI {
 namespace detail {
 
-/* Where a coroutine goes on in another one when it has ended: no scheduling, and no stack grows. */
+/*
+ * The place at which another coroutine goes on when one has ended: no scheduling, and no stack
+ * grows.
+ */
 struct to_continuation {
     bool await_ready() const noexcept {
         return false;
@@ -62,7 +66,7 @@ struct to_continuation {
     }
 };
 
-/* What a coroutine ends with, and who goes on then. */
+/* The result of a coroutine, and the coroutine that goes on then. */
 template <typename T> class co_result {
   public:
     std::suspend_always initial_suspend() const noexcept {
@@ -78,7 +82,7 @@ template <typename T> class co_result {
         std::terminate();
 #endif
     }
-    /* An await of what is not ours leaves the loop that runs the coroutine. */
+    /* An await of something that is not ours leaves the loop that runs the coroutine. */
     template <typename What> decltype(auto) await_transform(What &&what) {
         using awaiter = decltype(awaiter_of(std::forward<What>(what)));
         using plain = std::remove_cvref_t<awaiter>;
@@ -109,7 +113,7 @@ template <> class co_promise<void> : public co_result<void> {
     }
 };
 
-/* Runs the coroutine, and goes on where it ended. What it ended with stays in it. */
+/* Runs the coroutine, and goes on in the place at which it ended. Its result stays in it. */
 template <typename Promise> class co_run : public ours {
   public:
     explicit co_run(std::coroutine_handle<Promise> callee) noexcept : callee_(callee) {
@@ -134,9 +138,10 @@ template <typename Promise> class co_run : public ours {
 
 /*
  * A coroutine that has not begun, and its owner. It begins when it is awaited (once, as an rvalue),
- * given to sync_wait or to spawn; the await returns what it returned, which may be a reference or a
- * type that only moves, or throws what it threw. It moves. Its destructor destroys the frame, with
- * the coroutine's parameters, which live until then: of one that was spawned until it is joined.
+ * or given to sync_wait or to spawn. The await returns its result, which may be a reference or a
+ * type that only moves, or throws its exception. It moves. Its destructor destroys the frame with
+ * the coroutine's parameters, which live until then. Those of a spawned coroutine live until it is
+ * joined.
  */
 template <typename T = void> class [[nodiscard]] co {
   public:
@@ -193,8 +198,8 @@ namespace detail {
 template <typename T> struct is_co<co<T>> : std::true_type {}; /* outcome.hpp */
 
 /*
- * The coroutine at the bottom of each that was spawned: a frame that begins by a task, and tells
- * that it has ended to the one who owns it. `xstate` is
+ * The coroutine at the bottom of each that was spawned: a frame that begins as a task, and notifies
+ * its owner of its end. `xstate` is
  *     NULL           it has not ended, and nobody but a fiber or thread may wait
  *     a co_waiter    it has not ended, and that coroutine goes on then
  *     DETACHED       it has not ended, and destroys itself then
@@ -226,7 +231,7 @@ class co_waiter : public resumption {
     stopping *child_;
 };
 
-/* What a frame of the bottom has, whatever the coroutine returns. */
+/* The part of a bottom frame that does not depend on the result's type. */
 class root_state {
   public:
     struct ending {
@@ -361,9 +366,9 @@ template <typename T> class root {
 } // namespace detail
 
 /*
- * A coroutine that was spawned, and what it ends with. It moves, and has one owner, who joins it,
- * awaits it in a coroutine, or detaches it. Its destructor waits for the end, shielded from
- * cancels, and drops the result. Unlike that of a task it does not cancel.
+ * A coroutine that was spawned, and its result. It moves, and has one owner, who joins it, awaits
+ * it in a coroutine, or detaches it. Its destructor waits for the end, shielded from cancels, and
+ * drops the result. Unlike that of a task it does not cancel.
  */
 template <typename T = void> class [[nodiscard]] co_task {
   public:
@@ -384,26 +389,26 @@ template <typename T = void> class [[nodiscard]] co_task {
     }
 
     /*
-     * Waits for its end, and returns its result or throws what it threw. Any thread may call it. It
-     * may suspend. It throws std::system_error, with the task still to be joined, when the caller
-     * is cancelled (ECANCELED), and EINVAL where there is none.
+     * Waits for its end, and returns its result or throws its exception. Any thread may call it. It
+     * may suspend. It throws std::system_error: ECANCELED when the caller is cancelled, with the
+     * task still to be joined, and EINVAL if there is no task.
      */
     T join() {
         check(root_ ? thrum_sem_wait(root_->done()) : -EINVAL);
         return taken();
     }
     /*
-     * Cancels the coroutine: what it awaits, and each later await, throws std::system_error
-     * (ECANCELED) or returns such a status. An await of a co_task, or of in_task, cancels that, and
-     * waits for its end. A wait on the fiber goes on. Only the owner may call it, also more than
-     * once. It suspends only where thrum_cancel does, of a task with many children (in_task).
+     * Cancels the coroutine: its await, and each later await, throws std::system_error (ECANCELED)
+     * or returns such a status. An await of a co_task, or of in_task, cancels that, and waits for
+     * its end. A wait on the fiber goes on. Only the owner may call it, also more than once. It
+     * suspends only if thrum_cancel does, for a task with many children (in_task).
      */
     void cancel() noexcept {
         if (root_) {
             root_->own_chain->cancel();
         }
     }
-    /* Gives it up: it goes on, and what it returns or throws is dropped. */
+    /* Gives it up: it goes on, and its result or exception is dropped. */
     void detach() noexcept {
         if (root_ && root_->detach()) {
             root_.release();
@@ -411,7 +416,7 @@ template <typename T = void> class [[nodiscard]] co_task {
         root_ = detail::root<T>(); /* has ended: destroyed here */
     }
     /*
-     * In a coroutine `co_await std::move(task)` does what join does, without a stack: it goes on as
+     * In a coroutine `co_await std::move(task)` joins it without a stack: the coroutine goes on as
      * a run of its own, of the scheduler on which the task ended.
      */
     auto operator co_await() &&noexcept {
@@ -473,9 +478,9 @@ template <typename T> struct is_co_task<co_task<T>> : std::true_type {};
 
 /*
  * Runs the coroutine on the scheduler, or the caller's, from a run of its own. It costs a second,
- * small frame. Any thread may call it that names the scheduler. It never suspends. It throws
- * std::bad_alloc, and std::system_error with nothing begun: ESRCH where there is no scheduler,
- * EINVAL for a co that was moved from, those of thrum_task_post.
+ * small frame. Any thread that names the scheduler may call it. It never suspends. It throws
+ * std::bad_alloc, and std::system_error with nothing begun: ESRCH without a scheduler, EINVAL for a
+ * co that was moved from, and the codes of thrum_task_post.
  */
 template <typename T> co_task<T> spawn(thrum_sched *sched, co<T> body) {
     check(!body.native_handle() ? -EINVAL : sched ? 0 : -ESRCH);
@@ -488,10 +493,10 @@ template <typename T> co_task<T> spawn(co<T> body) {
 }
 
 /*
- * Begins the coroutine on the calling fiber, waits for its end, and returns what it returned or
- * throws what it threw. A plain thread may call it, too, for a coroutine that hops to a named
- * scheduler first or waits for nothing. It may suspend. The wait is shielded: a cancel of the
- * caller does not end it. It costs a second, small frame.
+ * Begins the coroutine on the calling fiber, waits for its end, and returns its result or throws
+ * its exception. A plain thread may call it, too, for a coroutine that hops to a named scheduler
+ * first or waits for nothing. It may suspend. The wait is shielded: a cancel of the caller does not
+ * end it. It costs a second, small frame.
  */
 template <typename T> T sync_wait(co<T> body) {
     check(body.native_handle() ? 0 : -EINVAL);

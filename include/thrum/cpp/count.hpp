@@ -1,11 +1,11 @@
 /*
- * thrum/cpp/count.hpp: what counts: semaphores, waitgroups and barriers. The rules are those of
- * thrum/sem.h, thrum/waitgroup.h and thrum/barrier.h.
+ * thrum/cpp/count.hpp: semaphores, waitgroups and barriers. The rules are those of thrum/sem.h,
+ * thrum/waitgroup.h and thrum/barrier.h.
  *
- * None of them moves or is copied, and none allocates. Their destructors end the program
- * (std::terminate) while somebody waits at them. `wait` throws std::system_error (ECANCELED); what
- * ends in `_until` or `_for`, or begins with `try_`, returns a status. All of these but the `try_`
- * forms may suspend.
+ * None of them moves or is copied, and none allocates. Their destructors call std::terminate if a
+ * caller still waits. `wait` throws std::system_error (ECANCELED). Calls whose names end in
+ * `_until` or `_for`, or begin with `try_`, return a status. All of these but the `try_` forms may
+ * suspend.
  */
 #ifndef THRUM_CPP_COUNT_HPP
 #define THRUM_CPP_COUNT_HPP
@@ -18,10 +18,10 @@
 namespace thrum {
 inline namespace THRUM_CPP_ABI {
 
-/* A counting semaphore. Those that wait for several units get all of them or none. */
+/* A counting semaphore. A wait for several units takes all of them or none. */
 class semaphore {
   public:
-    /* A value beyond THRUM_SEM_MAX ends the program at the first use. */
+    /* A value above THRUM_SEM_MAX ends the program at the first use. */
     constexpr explicit semaphore(unsigned value) noexcept : sem_(THRUM_SEM_INIT(value)) {
     }
     semaphore(const semaphore &) = delete;
@@ -43,7 +43,7 @@ class semaphore {
     status wait_for(std::chrono::duration<Rep, Period> length, unsigned n = 1) noexcept {
         return wait_until(after(length), n);
     }
-    /* Otherwise it is `busy`. */
+    /* If there are fewer units, the status is `busy`. */
     status try_wait(unsigned n = 1) noexcept {
         return status(thrum_sem_try_wait_n(&sem_, n));
     }
@@ -58,7 +58,7 @@ class semaphore {
     thrum_sem sem_;
 };
 
-/* Waits until a number of things is done. */
+/* A count of things to be done, and a wait until it is 0. */
 class waitgroup {
   public:
     constexpr explicit waitgroup(unsigned n = 0) noexcept : waitgroup_(THRUM_WAITGROUP_INIT(n)) {
@@ -96,7 +96,9 @@ class waitgroup {
     thrum_waitgroup waitgroup_;
 };
 
-/* So many participants wait for each other; then all go on, and it begins anew. */
+/*
+ * A barrier at which n participants wait for each other; then all go on, and the next round begins.
+ */
 class barrier {
   public:
     constexpr explicit barrier(unsigned n) noexcept : barrier_(THRUM_BARRIER_INIT(n)) {
@@ -138,7 +140,7 @@ template <typename Fn> class [[nodiscard]] defer {
     }
     defer(const defer &) = delete;
     defer &operator=(const defer &) = delete;
-    /* What it throws ends the program (std::terminate). */
+    /* An exception of `fn` ends the program (std::terminate). */
     ~defer() {
         (void)fn_();
     }

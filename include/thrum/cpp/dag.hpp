@@ -23,7 +23,7 @@ namespace thrum {
 inline namespace THRUM_CPP_ABI {
 namespace detail {
 
-/* One run of a graph: its argument, and what the node with the lowest number threw. */
+/* One run of a graph: its argument, and the exception of the node with the lowest number. */
 struct dag_running {
     void *arg;
     thrum_mutex lock;
@@ -45,7 +45,7 @@ struct dag_node {
         caught thrown;
         thrown.around([&] { code = self->call(run->arg); });
         if (thrown.is_set()) {
-            code = -ECANCELED; /* so that what comes after it is not called */
+            code = -ECANCELED; /* so that the nodes after it are not called */
             thrum_mutex_lock(&run->lock);
             if (!run->thrown.is_set() || self->number < run->number) {
                 run->number = self->number;
@@ -95,7 +95,7 @@ class dag {
         : dag_(std::exchange(other.dag_, nullptr)), nodes_(std::move(other.nodes_)) {
     }
     dag &operator=(dag &&other) noexcept {
-        dag taken(std::move(other)); /* at its end it frees what was here */
+        dag taken(std::move(other)); /* at its end it frees the old one */
         std::swap(dag_, taken.dag_);
         std::swap(nodes_, taken.nodes_);
         return *this;
@@ -129,10 +129,10 @@ class dag {
         check(thrum_dag_edge(dag_, before, after));
     }
     /*
-     * Calls every node once, several at a time, and waits until all is done. Where one fails, those
-     * that come after it are not called; what the failed node with the lowest number threw is
-     * thrown, or std::system_error of its code: EIO for one above 0, or ELOOP or ENOMEM with no
-     * node called. Several runs may go on at the same time. It may suspend.
+     * Calls every node once, several at a time, and waits until all is done. If a node fails, the
+     * nodes that come after it are not called. The run throws the exception of the failed node with
+     * the lowest number, or std::system_error with its code (EIO for a code above 0). With no node
+     * called it throws ELOOP or ENOMEM. Several runs may go on at the same time. It may suspend.
      */
     void run(void *arg = nullptr) {
         const int code = try_run(arg).code();

@@ -29,13 +29,13 @@ class address {
     explicit address(const char *text) {
         check(thrum_address_parse(&address_, text));
     }
-    /* Where the descriptor is (thrum_io_local), or its other side; throws std::system_error. */
+    /* The address of the descriptor (thrum_io_local), or of its peer; throws std::system_error. */
     static std::string of(const io &what) {
         char text[THRUM_ADDRESS_TEXT];
         check(thrum_io_local(what.native_handle(), text, sizeof(text)));
         return text;
     }
-    /* The same: where others dial it. */
+    /* The same: the address that others dial. */
     static std::string of(const listener &what) {
         char text[THRUM_ADDRESS_TEXT];
         check(thrum_io_local(what.native_handle(), text, sizeof(text)));
@@ -88,14 +88,14 @@ inline address resolve(const char *host, uint16_t port, deadline when = deadline
 }
 
 /*
- * A socket for datagrams: an `io` that closes itself, and can be moved. Without a deadline calls
- * throw std::system_error; those that end in `_until` or `_for` return the C call's result, a count
- * or a negative code. All may suspend, but `listen`.
+ * A socket for datagrams: an `io` that closes itself, and can be moved. Calls without a deadline
+ * throw std::system_error. Calls whose names end in `_until` or `_for` return the C call's result,
+ * a count or a negative code. All may suspend, but `listen`.
  */
 class datagrams : public io {
   public:
     datagrams() noexcept = default;
-    /* Takes over what a C call gave. */
+    /* Takes over the result of a C call. */
     explicit datagrams(thrum_io owned) noexcept : io(owned) {
     }
     /* Receives at an address (thrum_listen). */
@@ -129,8 +129,8 @@ class datagrams : public io {
         return send_until(from, size, to, after(length));
     }
     /*
-     * Takes one, and returns its length, of which the first `size` bytes are there; `sender` (may
-     * be NULL) gets where it comes from.
+     * Receives one, and returns its length, of which the first `size` bytes are there. `sender`
+     * (may be NULL) gets the address of its sender.
      */
     size_t receive(void *to, size_t size, address *sender = nullptr) {
         return static_cast<size_t>(check(receive_until(to, size, deadline::never(), sender)));

@@ -1,11 +1,11 @@
 /*
- * thrum/cpp/error.hpp: how C++ hears of errors and says deadlines.
+ * thrum/cpp/error.hpp: errors and deadlines in C++.
  *
  * A call without a deadline throws std::system_error, with the C call's code in the generic
  * category. A call whose name begins with `try_` or ends in `_until` throws no std::system_error
  * and returns a `thrum::status` (of a lock a bool, of `io` a count or a code). Sends to a channel
- * throw std::bad_alloc where a value needs memory that is not there, and what a move of the value
- * throws. Where the compiler has no exceptions, what would be thrown prints its text and aborts.
+ * throw std::bad_alloc if there is no memory for a value, and the exceptions of moving the value.
+ * If the compiler has no exceptions, the text of the exception is printed and the program aborts.
  */
 #ifndef THRUM_CPP_ERROR_HPP
 #define THRUM_CPP_ERROR_HPP
@@ -26,8 +26,8 @@
 #endif
 
 /*
- * All names are in an inline namespace that says whether there are exceptions: a program may have
- * units of both kinds, in which functions of one name are not the same.
+ * The inline namespace has one name with exceptions and another without: a program may have units
+ * of both kinds, in which functions of one name are not the same.
  */
 #if THRUM_CPP_EXCEPTIONS
 #define THRUM_CPP_ABI with_exceptions
@@ -39,8 +39,8 @@ namespace thrum {
 inline namespace THRUM_CPP_ABI {
 
 /*
- * What a call returned that does not throw: 0 or more, or a negative errno code. It is true when
- * the call has done what it says.
+ * The result of a call that does not throw: 0 or more, or a negative errno code. It is true if the
+ * call succeeded.
  */
 class [[nodiscard]] status {
   public:
@@ -62,7 +62,7 @@ class [[nodiscard]] status {
     constexpr bool closed() const noexcept {
         return code_ == -EPIPE;
     }
-    /* It would have had to wait, or somebody else holds it. */
+    /* The call would have had to wait, or another caller holds the object. */
     constexpr bool busy() const noexcept {
         return code_ == -EAGAIN || code_ == -EBUSY;
     }
@@ -93,7 +93,10 @@ class [[nodiscard]] status {
 
 namespace detail {
 
-/* Ends the program in a destructor whose C call has refused: by one line, and std::terminate. */
+/*
+ * Ends the program in a destructor whose C call has failed: it prints one line and calls
+ * std::terminate.
+ */
 [[noreturn]] inline void refused(const char *call, int code) noexcept {
     std::fprintf(stderr, "thrum: %s: %s\n", call, thrum_strerror(code));
     std::terminate();
@@ -109,7 +112,7 @@ template <typename Int> Int check(Int result) {
     return result;
 }
 
-/* A duration in nanoseconds, rounded up; THRUM_FOREVER where it is longer than can be said. */
+/* A duration in nanoseconds, rounded up; THRUM_FOREVER if it is longer than that type can hold. */
 template <typename Rep, typename Period>
 constexpr thrum_time nanoseconds(std::chrono::duration<Rep, Period> length) noexcept {
     /* Asked in floating point, which has room for each duration. The bound lies 76 us below the
@@ -156,7 +159,9 @@ class deadline {
         if constexpr (std::is_same_v<Clock, std::chrono::steady_clock>) {
             return nanoseconds(when.time_since_epoch()); /* it is the monotonic clock, too */
         } else {
-            /* In nanoseconds first: the two points may be further apart than a duration can say. */
+            /*
+             * In nanoseconds first: the two points may be further apart than a duration can hold.
+             */
             const thrum_time then = nanoseconds(when.time_since_epoch());
             const thrum_time now = nanoseconds(Clock::now().time_since_epoch());
             if (then <= now) {

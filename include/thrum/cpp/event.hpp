@@ -1,5 +1,5 @@
 /*
- * thrum/cpp/event.hpp: flags to wait for. The rules are those of thrum/event.h.
+ * thrum/cpp/event.hpp: events. The rules are those of thrum/event.h.
  *
  *     thrum::event ready(THRUM_EVENT_MANUAL);
  *     thrum::go([&] { prepare(); ready.signal(); });
@@ -15,8 +15,8 @@ namespace thrum {
 inline namespace THRUM_CPP_ABI {
 
 /*
- * An event. It neither moves nor is copied, and allocates nothing. Its destructor ends the program
- * (std::terminate) while somebody waits at it.
+ * An event. It neither moves nor is copied, and allocates nothing. Its destructor calls
+ * std::terminate if a caller still waits.
  */
 class event {
   public:
@@ -66,8 +66,8 @@ class event {
 };
 
 /*
- * Waits until one of the events is signaled, as thrum_event_wait_any; the code is its number, from
- * 0, or says why none is. It may suspend, and allocates nothing.
+ * Waits until one of the events is signaled, as thrum_event_wait_any. The code is its number, from
+ * 0, or a negative error code. It may suspend, and allocates nothing.
  */
 template <typename... Events> status wait_any_until(deadline when, Events &...events) noexcept {
     thrum_event *const all[] = {events.native_handle()...};

@@ -5,8 +5,8 @@
  *     log.append(line.data(), line.size());
  *     for (const thrum_dir_entry &entry : thrum::dir(".")) { ... }
  *
- * Each call takes a deadline, none if it is not said, and throws std::system_error: past the
- * deadline with ETIMEDOUT. All may suspend.
+ * Each call takes a deadline (by default none) and throws std::system_error, past the deadline with
+ * ETIMEDOUT. All may suspend.
  */
 #ifndef THRUM_CPP_FILE_HPP
 #define THRUM_CPP_FILE_HPP
@@ -23,7 +23,7 @@ inline namespace THRUM_CPP_ABI {
 class file : public io {
   public:
     file() noexcept = default;
-    /* Takes over what a C call gave. */
+    /* Takes over the result of a C call. */
     explicit file(thrum_io owned) noexcept : io(owned) {
     }
     /* Opens it (thrum_file_open). */
@@ -53,7 +53,10 @@ class file : public io {
             offset += static_cast<int64_t>(n);
         }
     }
-    /* Writes at the end; returns how much, which is less where something cut it short. */
+    /*
+     * Writes at the end. Returns the number of bytes, which is smaller if something cut the write
+     * short.
+     */
     size_t append(const void *from, size_t size, deadline when = deadline::never()) {
         return count(thrum_file_append(native_handle(), from, size, when.when()));
     }
@@ -113,7 +116,7 @@ class dir {
     dir(dir &&other) noexcept : dir_(std::exchange(other.dir_, nullptr)), when_(other.when_) {
     }
     dir &operator=(dir &&other) noexcept {
-        dir taken(std::move(other)); /* at its end it closes what was here */
+        dir taken(std::move(other)); /* at its end it closes the old one */
         std::swap(dir_, taken.dir_);
         std::swap(when_, taken.when_);
         return *this;
@@ -132,9 +135,9 @@ class dir {
         return dir_;
     }
 
-    /* An input iterator, which has the last entry in it. `++` throws what next throws. */
+    /* An input iterator, which has the last entry in it. `++` throws as next does. */
     class iterator {
-        /* What `it++` gives: the entry that it had. */
+        /* The result of `it++`: the previous entry. */
         struct previous {
             thrum_dir_entry entry;
             const thrum_dir_entry &operator*() const noexcept {

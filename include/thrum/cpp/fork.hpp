@@ -5,7 +5,7 @@
  *     long right = sum(middle, last);
  *     return left.join() + right;
  *
- * thrum/fork.h says where the call is made, and what follows from that.
+ * thrum/fork.h describes which thread makes the call, and the consequences.
  */
 #ifndef THRUM_CPP_FORK_HPP
 #define THRUM_CPP_FORK_HPP
@@ -25,8 +25,8 @@ inline namespace THRUM_CPP_ABI {
 namespace detail {
 
 /*
- * What a forked call ended with: nothing yet, its result, or its exception. The code that
- * thrum_fork_join returns says which of them, so nothing has to be written before the call, and a
+ * The end of a forked call: nothing yet, its result, or its exception. The code that
+ * thrum_fork_join returns tells them apart. So nothing has to be written before the call, and a
  * join looks at a register.
  */
 template <typename T> union forked_result {
@@ -89,7 +89,7 @@ template <> union forked_result<void> {
     std::exception_ptr exception;
 };
 
-/* Throws the exception, and destroys what kept it. */
+/* Throws the exception, and destroys its holder. */
 [[noreturn, gnu::cold, gnu::noinline]] inline void raise_forked(std::exception_ptr &kept) {
 #if THRUM_CPP_EXCEPTIONS
     std::exception_ptr thrown = std::move(kept);
@@ -106,8 +106,8 @@ template <> union forked_result<void> {
 /*
  * A call that others may make until it is joined. It neither moves nor is copied, and is joined or
  * destroyed in the frame that made it, the youngest first, as scopes of C++ do by themselves. Its
- * destructor joins what was not joined, which may suspend, and drops what the call returned or
- * threw.
+ * destructor joins a fork that was not joined, which may suspend, and drops the result or the
+ * exception.
  */
 template <typename Fn> class [[nodiscard]] fork {
     using result = std::invoke_result_t<Fn &>;
@@ -116,7 +116,10 @@ template <typename Fn> class [[nodiscard]] fork {
                   "runs several");
 
   public:
-    /* Allows the call from now on. It never suspends, and throws only what moving `fn` throws. */
+    /*
+     * Allows the call from now on. It never suspends, and throws only the exceptions of moving
+     * `fn`.
+     */
     [[nodiscard]] explicit fork(Fn fn) noexcept(std::is_nothrow_move_constructible_v<Fn>)
         : fn_(std::move(fn)) {
         thrum_fork_start(&fork_, main, this);
@@ -130,7 +133,7 @@ template <typename Fn> class [[nodiscard]] fork {
     }
 
     /*
-     * Makes the call, or waits for it, and returns its result or throws what it threw. It is called
+     * Makes the call, or waits for it, and returns its result or throws its exception. It is called
      * once, by the task that made the fork. It may suspend, and a cancel does not end it.
      */
     result join() {

@@ -20,7 +20,7 @@ inline namespace THRUM_CPP_ABI {
 class io {
   public:
     io() noexcept = default;
-    /* Takes over what a C call gave. */
+    /* Takes over the result of a C call. */
     explicit io(thrum_io owned) noexcept : io_(owned) {
     }
     /* Takes over a descriptor (thrum_io_adopt); throws std::system_error. */
@@ -121,7 +121,7 @@ inline io dial(const char *address, deadline when = deadline::never()) {
     return io(out);
 }
 
-/* What accepts connections, and stops when it is destroyed, which may suspend. */
+/* A listener. It accepts connections, and stops when it is destroyed, which may suspend. */
 class listener {
   public:
     /* Listens (thrum_listen); throws std::system_error. */
@@ -136,7 +136,7 @@ class listener {
         check(thrum_accept(io_.native_handle(), &out));
         return io(out);
     }
-    /* Closes what `out` was, and puts the connection there, if it is true. It may suspend. */
+    /* If it is true, the old `out` was closed, and the connection is in `out`. It may suspend. */
     status accept_until(io &out, deadline when) noexcept {
         thrum_io got;
         const int err = thrum_accept_until(io_.native_handle(), &got, when.when());

@@ -41,7 +41,7 @@ template <typename T> class local {
     }
     /*
      * The caller's value, made by T's constructor without arguments if there is none yet. It throws
-     * what that throws, std::bad_alloc, and std::system_error (ENOMEM).
+     * the exceptions of that call, std::bad_alloc, and std::system_error (ENOMEM).
      */
     T &value() {
         if (T *there = get()) {
@@ -59,7 +59,7 @@ template <typename T> class local {
         }
         return *value.release();
     }
-    /* Destroys the caller's value. It suspends only where the destructor of T does. */
+    /* Destroys the caller's value. It suspends only if the destructor of T does. */
     void reset() noexcept {
         std::unique_ptr<T> before(get());
         if (before) {

@@ -8,7 +8,7 @@
  *
  * A lock belongs to the run that has it: give it back before the next co_await that is not such a
  * wait for a condition. An unlock elsewhere ends the program, as that of any caller that does not
- * hold it. What has to be held across other waits is a thrum::semaphore of one unit.
+ * hold it. To hold something across other waits, use a thrum::semaphore of one unit.
  */
 #ifndef THRUM_CPP_LOCKED_HPP
 #define THRUM_CPP_LOCKED_HPP
@@ -64,7 +64,7 @@ struct read_wait {
     shared_mutex *of;
 };
 
-/* What the await of a lock returns: it owns the lock, or, where it may end early, it does not. */
+/* The result of the await of a lock. It owns the lock, unless the await can end early and did. */
 template <typename What> struct that_locks : What {
     using What::What;
     void begin() const noexcept {
@@ -85,7 +85,7 @@ template <typename What> struct that_may_lock : What {
     }
 };
 
-/* `last` is written only where the wait did not begin: otherwise it may be gone. */
+/* `last` is written only if the wait did not begin: otherwise it may be gone. */
 struct barrier_wait {
     explicit barrier_wait(barrier &what) noexcept : of(what.native_handle()) {
     }
@@ -125,7 +125,7 @@ struct barrier_tells : barrier_wait {
 
 /*
  * Two waits, one after the other: for the signal, which can be ended early, and for the mutex. The
- * lock, which says all the time that it is held, is not touched before it is held again.
+ * lock, which reports all the time that it is held, is not touched before it is held again.
  */
 class cond_waiting : public resumption {
   public:
@@ -199,7 +199,7 @@ class cond_tells : public cond_waiting {
 /*
  * `auto lock = co_await thrum::locked(mutex)` goes on with the lock. It throws std::system_error
  * (ECANCELED) when the coroutine is cancelled, or a stop cancels it. The mutex must live until the
- * await has returned. A plain thread blocks. Of a shared_mutex it is the lock for writing.
+ * await has returned. A plain thread blocks. For a shared_mutex it is the lock for writing.
  */
 [[nodiscard]] inline auto locked(mutex &what) noexcept {
     return detail::waiting<detail::that_locks<detail::mutex_wait>>(deadline::never(), what);
@@ -213,7 +213,7 @@ class cond_tells : public cond_waiting {
 }
 /*
  * The same until the deadline. They throw nothing: the lock that the await returns owns nothing
- * (owns_lock) where the deadline or a cancel came first.
+ * (owns_lock) if the deadline or a cancel came first.
  */
 [[nodiscard]] inline auto locked_until(mutex &what, deadline when) noexcept {
     return detail::waiting<detail::that_may_lock<detail::mutex_wait>>(when, what);
@@ -227,8 +227,8 @@ class cond_tells : public cond_waiting {
 
 /*
  * `co_await thrum::wait(cond, lock)` gives the lock up, goes on when the cond is signaled, and has
- * the lock again, also where it throws std::system_error (ECANCELED). As any wait for a condition
- * it may end for no reason: look again. Cond and mutex must live until the await has returned.
+ * the lock again, also if it throws std::system_error (ECANCELED). Check the condition again, since
+ * another caller may have changed it. Cond and mutex must live until the await has returned.
  */
 [[nodiscard]] inline auto wait(cond &what, std::unique_lock<mutex> &lock) noexcept {
     return detail::cond_throws(what, lock, deadline::never());
@@ -240,8 +240,8 @@ class cond_tells : public cond_waiting {
 }
 
 /*
- * `co_await thrum::wait(barrier)` comes to it, and returns whether it was the last to come. It
- * throws std::system_error (ECANCELED), and has not come then.
+ * `co_await thrum::wait(barrier)` waits at the barrier, and returns whether the coroutine was the
+ * last to arrive. It throws std::system_error (ECANCELED), and has not arrived then.
  */
 [[nodiscard]] inline auto wait(barrier &what) noexcept {
     return detail::waiting<detail::barrier_throws>(deadline::never(), what);

@@ -1,6 +1,6 @@
 /*
- * thrum/cpp/mutex.hpp: locks that tasks and threads wait for, with the names that the standard's
- * std::lock_guard, std::unique_lock, std::shared_lock and std::scoped_lock use; and a condition.
+ * thrum/cpp/mutex.hpp: locks that tasks and threads wait for, for use with std::lock_guard,
+ * std::unique_lock, std::shared_lock and std::scoped_lock; and a condition variable.
  */
 #ifndef THRUM_CPP_MUTEX_HPP
 #define THRUM_CPP_MUTEX_HPP
@@ -15,7 +15,7 @@
 namespace thrum {
 inline namespace THRUM_CPP_ABI {
 
-/* A TimedLockable of the standard's; the rules are those of thrum/mutex.h. */
+/* A TimedLockable of the standard; the rules are those of thrum/mutex.h. */
 class mutex {
   public:
     constexpr mutex() noexcept : mutex_(THRUM_MUTEX_INIT) {
@@ -47,7 +47,7 @@ class mutex {
     thrum_mutex mutex_;
 };
 
-/* A SharedTimedMutex of the standard's; the rules are those of thrum/rwlock.h. */
+/* A SharedTimedMutex of the standard; the rules are those of thrum/rwlock.h. */
 class shared_mutex {
   public:
     constexpr shared_mutex() noexcept : lock_(THRUM_RWLOCK_INIT) {
@@ -128,7 +128,7 @@ class cond {
                     std::chrono::duration<Rep, Period> length) noexcept {
         return wait_until(lock, after(length));
     }
-    /* True when the predicate holds, also where the deadline has just passed. */
+    /* True if the predicate holds, also if the deadline has just passed. */
     template <typename Predicate>
     status wait_until(std::unique_lock<mutex> &lock, deadline when, Predicate holds) {
         int err = 0;

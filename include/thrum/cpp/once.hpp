@@ -33,17 +33,17 @@ class once {
 
     /*
      * Calls `fn` on the caller's stack unless that was done, or waits while another caller's runs.
-     * What it throws is thrown here, and it counts as not done; so too, as std::system_error, when
-     * it returns a negative int. It throws EDEADLK from within `fn`. It may suspend, and is not
-     * cancelled.
+     * Its exception is thrown here, and the call counts as not done. The same holds if it returns a
+     * negative int, which becomes a std::system_error. It throws EDEADLK from within `fn`. It may
+     * suspend, and is not cancelled.
      */
     template <typename Fn> void call(Fn &&fn) {
         calling<Fn> one{std::addressof(fn), {}};
         finish(one.failure, thrum_once_run(&once_, calling<Fn>::main, &one));
     }
     /*
-     * Waits for another caller's function until then. The status is that of the once; what `fn`
-     * throws is thrown.
+     * Waits for another caller's function until then. The status is that of the once. An exception
+     * of `fn` is thrown.
      */
     template <typename Fn> status call_until(deadline when, Fn &&fn) {
         calling<Fn> one{std::addressof(fn), {}};

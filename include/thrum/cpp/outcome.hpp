@@ -1,5 +1,5 @@
 /*
- * thrum/cpp/outcome.hpp: what a call ended with, kept for the caller that joins it.
+ * thrum/cpp/outcome.hpp: the result or the exception of a call, kept for the caller that joins it.
  */
 #ifndef THRUM_CPP_OUTCOME_HPP
 #define THRUM_CPP_OUTCOME_HPP
@@ -16,7 +16,7 @@ namespace thrum {
 inline namespace THRUM_CPP_ABI {
 namespace detail {
 
-/* Whether it is a co, which begins where it is awaited or spawned, and not by a call. */
+/* Whether it is a co, which begins when it is awaited or spawned, and not by a call. */
 template <typename T> struct is_co : std::false_type {};
 /* Whether it is a co_task. */
 template <typename T> struct is_co_task : std::false_type {};
@@ -24,7 +24,7 @@ template <typename T> struct is_co_task : std::false_type {};
 /* The exception that a call ended with, if it did. */
 class caught {
   public:
-    /* Calls `fn` and keeps what it throws. */
+    /* Calls `fn` and keeps its exception. */
     template <typename Fn> void around(Fn &&fn) noexcept {
 #if THRUM_CPP_EXCEPTIONS
         try {
@@ -39,7 +39,7 @@ class caught {
     bool is_set() const noexcept {
         return exception_ != nullptr;
     }
-    /* Ends the program by it, in a handler: there std::terminate tells what it is. */
+    /* Ends the program by it, in a handler: there std::terminate prints it. */
     [[noreturn]] void terminate() noexcept {
 #if THRUM_CPP_EXCEPTIONS
         try {
@@ -77,7 +77,7 @@ template <typename T> class outcome {
     bool has_failed() const noexcept {
         return failure_.is_set();
     }
-    /* What a process ends with in which this was the end of a task's body: the child of a fork. */
+    /* The exit status of the child of a fork, in which this was the end of a task's body. */
     int status() const noexcept {
         if constexpr (std::is_integral_v<T>) {
             return has_failed() ? 1 : static_cast<int>(*value_);

@@ -5,8 +5,8 @@
  *     long sum = thrum::parallel_reduce(size_t(0), v.size(), 0L, [&](size_t i) { return v[i]; },
  *                                       std::plus<>());
  *
- * They are built on forks and allocate nothing. What a call throws is thrown to the caller, when
- * all that had begun has ended.
+ * They are built on forks and allocate nothing. An exception of a call is thrown to the caller,
+ * when all calls that had begun have ended.
  */
 #ifndef THRUM_CPP_PARALLEL_HPP
 #define THRUM_CPP_PARALLEL_HPP
@@ -79,8 +79,8 @@ T reduce(size_t begin, size_t end, size_t grain, const T &identity, Map &map, Co
 /*
  * Returns combine over map(begin), ..., map(end - 1), in their order, with `identity` at the
  * beginning of each piece. `combine` is associative; how the range is divided depends on `grain`
- * alone, or with 0 on the number of workers. It may suspend, throws what the calls threw,
- * and std::system_error (EINVAL) when end lies before begin.
+ * alone, or with 0 on the number of workers. It may suspend. It throws an exception of the calls,
+ * and std::system_error (EINVAL) if end is before begin.
  */
 template <typename T, typename Map, typename Combine>
 T parallel_reduce(size_t begin, size_t end, size_t grain, T identity, Map map, Combine combine) {

@@ -26,7 +26,7 @@ namespace thrum {
 inline namespace THRUM_CPP_ABI {
 
 /*
- * A poll source, and what asks it, with one owner; it can be moved. The destructor closes it, waits
+ * A poll source and its function, with one owner; it can be moved. The destructor closes it, waits
  * for a call that is under way, and ends the program (std::terminate) while operations are, or in
  * that call.
  */
@@ -34,7 +34,7 @@ class source {
   public:
     source() noexcept = default;
     /*
-     * `ask` is called in a task as long as operations are under way; what it throws ends the
+     * `ask` is called in a task as long as operations are under way. An exception of it ends the
      * program. One allocation. Throws std::bad_alloc, and std::system_error: EINVAL without a
      * scheduler, ENOMEM.
      */
@@ -48,7 +48,7 @@ class source {
         : source_(std::exchange(other.source_, nullptr)), ask_(std::move(other.ask_)) {
     }
     source &operator=(source &&other) noexcept {
-        source taken(std::move(other)); /* at its end it closes what was here */
+        source taken(std::move(other)); /* at its end it closes the old one */
         std::swap(source_, taken.source_);
         std::swap(ask_, taken.ask_);
         return *this;
@@ -72,8 +72,8 @@ class source {
     }
     /*
      * One operation has ended. `ask` may call it before or after it lets that go on which may close
-     * or destroy the source: both wait for that call of `ask`. Where it is called elsewhere the
-     * source has to live until it has returned.
+     * or destroy the source: both wait for that call of `ask`. If it is called elsewhere, the
+     * source must live until it has returned.
      */
     void end() noexcept {
         thrum_source_end(source_);
@@ -109,7 +109,10 @@ class source {
 inline int poll_fd() {
     return check(thrum_poll_fd());
 }
-/* Runs what can run on this thread, and returns until when the loop may wait (thrum_poll_run). */
+/*
+ * Runs everything that can run on this thread, and returns until when the loop may wait
+ * (thrum_poll_run).
+ */
 inline deadline poll_run() {
     thrum_time next;
     check(thrum_poll_run(&next));

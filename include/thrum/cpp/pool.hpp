@@ -25,10 +25,10 @@ template <typename T> struct that_may_borrow;
 
 /*
  * A pool of objects, which are made by their constructor without arguments. With `preserve` they
- * keep their state between two borrows; otherwise each borrow makes one anew. What a constructor
- * throws becomes a code: that of a std::system_error, ENOMEM of std::bad_alloc, else EIO. The pool
- * neither moves nor is copied; its destructor ends the program (std::terminate) while an object is
- * borrowed or waited for.
+ * keep their state between two borrows; otherwise each borrow makes one anew. An exception of a
+ * constructor becomes a code: that of a std::system_error, ENOMEM for std::bad_alloc, otherwise
+ * EIO. The pool neither moves nor is copied; its destructor ends the program (std::terminate) while
+ * an object is borrowed or waited for.
  */
 template <typename T> class pool {
     static_assert(alignof(T) <= 16, "the pool's objects are aligned to 16 bytes");
@@ -42,7 +42,7 @@ template <typename T> class pool {
             : pool_(other.pool_), object_(std::exchange(other.object_, nullptr)) {
         }
         item &operator=(item &&other) noexcept {
-            item taken(std::move(other)); /* at its end it gives back what was here */
+            item taken(std::move(other)); /* at its end it gives the old one back */
             std::swap(pool_, taken.pool_);
             std::swap(object_, taken.object_);
             return *this;
@@ -59,7 +59,7 @@ template <typename T> class pool {
         T *operator->() const noexcept {
             return object_;
         }
-        /* It suspends only where the destructor of T does. */
+        /* It suspends only if the destructor of T does. */
         void give_back() noexcept {
             if (object_) {
                 thrum_pool_give_back(pool_, std::exchange(object_, nullptr));
