@@ -1,6 +1,6 @@
 /*
- * thrum/thrum.hpp: thrum for C++17 and later: everything in namespace thrum. Header only: link the
- * C library.
+ * thrum/thrum.hpp: thrum for C++17 and later, in namespace thrum. It consists of headers only: link
+ * the C library.
  */
 #ifndef THRUM_THRUM_HPP
 #define THRUM_THRUM_HPP

@@ -77,7 +77,7 @@ class [[nodiscard]] status {
     int code_;
 };
 
-/* Throws std::system_error of a negative code. what() begins with `words`, if there are any. */
+/* Throws std::system_error of a negative code. Its text begins with `words`, if there are any. */
 [[noreturn]] inline void raise(int code, const char *words = "") {
 #if THRUM_CPP_EXCEPTIONS
     if (*words != '\0') {

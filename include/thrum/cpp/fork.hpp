@@ -26,7 +26,7 @@ namespace detail {
 
 /*
  * The end of a forked call: nothing yet, its result, or its exception. The code that
- * thrum_fork_join returns tells them apart. So nothing has to be written before the call, and a
+ * thrum_fork_join returns distinguishes them. So nothing has to be written before the call, and a
  * join looks at a register.
  */
 template <typename T> union forked_result {

@@ -136,7 +136,10 @@ class listener {
         check(thrum_accept(io_.native_handle(), &out));
         return io(out);
     }
-    /* If it is true, the old `out` was closed, and the connection is in `out`. It may suspend. */
+    /*
+     * If the status is true, the old `out` was closed, and the connection is in `out`. It may
+     * suspend.
+     */
     status accept_until(io &out, deadline when) noexcept {
         thrum_io got;
         const int err = thrum_accept_until(io_.native_handle(), &got, when.when());

@@ -1,12 +1,12 @@
 /*
- * thrum/cpp/process.hpp: programs that are started, waited for and ended. The rules are those of
+ * thrum/cpp/process.hpp: processes that are started, waited for and ended. The rules are those of
  * thrum/process.h.
  *
  *     const char *const argv[] = {"sort", "-n", nullptr};
  *     thrum::process_output sorted = thrum::run_process(argv, text, thrum::after(5s));
  *
- * Calls throw std::system_error; what ends in `_until` or begins with `try_` returns. All may
- * suspend, unless they say otherwise.
+ * Calls throw std::system_error. Calls whose names end in `_until` or begin with `try_` return a
+ * status instead. All may suspend, unless their comments state otherwise.
  */
 #ifndef THRUM_CPP_PROCESS_HPP
 #define THRUM_CPP_PROCESS_HPP
@@ -46,7 +46,7 @@ class process {
     explicit operator bool() const noexcept {
         return process_ != nullptr;
     }
-    /* Waits for its end, and tells how it ended; again and again, if it is called so. */
+    /* Waits for its end, and returns how it ended. It may be called more than once. */
     thrum_process_status wait() {
         thrum_process_status how;
         check(thrum_process_wait(process_, &how, THRUM_FOREVER));
@@ -73,7 +73,10 @@ class process {
     int pid() const {
         return check(thrum_process_pid(process_));
     }
-    /* Ready to be read once it has ended, for `on_ready`; it stays the process's. */
+    /*
+     * A descriptor for `on_ready`, which is ready to be read once the process has ended. The
+     * process keeps it.
+     */
     thrum_io ended() const noexcept {
         return thrum_process_io(process_);
     }
@@ -90,7 +93,7 @@ class process {
     thrum_process *process_ = nullptr;
 };
 
-/* What a program that was run has left; it can be moved. The texts are in it. */
+/* The output and the end of a process that was run. It can be moved, and owns the texts. */
 class process_output {
   public:
     process_output() noexcept = default;
@@ -108,14 +111,14 @@ class process_output {
         thrum_process_output_free(&output_);
     }
 
-    /* How it ended: what it gave to exit, or -1 and the signal. */
+    /* How it ended: its exit status, or -1 and the signal. */
     int code() const noexcept {
         return output_.status.code;
     }
     int signal() const noexcept {
         return output_.status.signal;
     }
-    /* What is kept of its output and of its errors; the rest is the C struct's. */
+    /* The part of its output and of its errors that is kept; the rest is that of the C struct. */
     std::string_view out() const noexcept {
         return std::string_view(output_.out ? output_.out : "", output_.out_size);
     }
@@ -131,9 +134,9 @@ class process_output {
 };
 
 /*
- * Runs a program to its end (thrum_process_run), with `input` as what it reads. `output` is what it
- * wrote and how it ended, also where the status says that it was killed: at the deadline, or when
- * the caller was cancelled.
+ * Runs a process to its end (thrum_process_run), with `input` as its standard input. `output` gets
+ * the bytes that it wrote and how it ended. It gets these also if the status is an error because
+ * the process was killed: at the deadline, or when the caller was cancelled.
  */
 inline status run_process_until(process_output &output, const char *const argv[],
                                 std::string_view input, deadline when,

@@ -19,10 +19,10 @@ inline namespace THRUM_CPP_ABI {
 
 /*
  * A scheduler with one owner; it can be moved. The destructor (and an assignment) waits for all of
- * its tasks and stops it: it blocks a plain thread, suspends a task of another scheduler, and ends
- * the program (one line and std::terminate) in a task of its own, or where the system has no thread
- * for a task's stop: there call `stop` before, which throws. In the child of a fork it does
- * nothing: the scheduler is the parent's.
+ * its tasks and stops it: it blocks a plain thread, and suspends a task of another scheduler. In
+ * one of its own tasks it ends the program (one line and std::terminate). So it does if the system
+ * has no thread for the stop of a task: call `stop` before, which throws. In the child of a fork it
+ * does nothing: the scheduler is the parent's.
  */
 class scheduler {
   public:
@@ -33,7 +33,7 @@ class scheduler {
     scheduler(scheduler &&other) noexcept : sched_(std::exchange(other.sched_, nullptr)) {
     }
     scheduler &operator=(scheduler &&other) noexcept {
-        scheduler taken(std::move(other)); /* at its end it stops what was here */
+        scheduler taken(std::move(other)); /* at its end it stops the old one */
         std::swap(sched_, taken.sched_);
         return *this;
     }
@@ -60,14 +60,14 @@ class scheduler {
     status wait_idle_for(std::chrono::duration<Rep, Period> length) noexcept {
         return wait_idle_until(after(length));
     }
-    /* How many workers take part as a rule; 0 where there is no scheduler any more. */
+    /* How many workers take part as a rule; 0 if there is no longer a scheduler. */
     unsigned parallelism() const noexcept {
         return sched_ ? thrum_sched_parallelism(sched_) : 0;
     }
     /*
-     * For what takes the C scheduler, as thrum::attr and thrum::hop do. One that was stopped or
-     * moved from is refused (std::system_error, -ESHUTDOWN): there no scheduler would mean the
-     * caller's.
+     * For calls that take the C scheduler, such as thrum::attr and thrum::hop. A scheduler that was
+     * stopped or moved from is refused (std::system_error, -ESHUTDOWN), since a null pointer would
+     * mean the caller's.
      */
     operator thrum_sched *() const {
         check(sched_ ? 0 : -ESHUTDOWN);
@@ -87,9 +87,10 @@ class scheduler {
 };
 
 /*
- * While it is there, the calling thread is bound to the scheduler (thrum_sched_bind): there it is
- * as good as a task. It belongs to that thread. The destructor runs what is tied to the thread,
- * unless a stop by the thread has done so, or it is in the child of a fork.
+ * While it is there, the calling thread is bound to the scheduler (thrum_sched_bind): it starts
+ * tasks and waits as a task does. The object belongs to that thread. The destructor runs the work
+ * that is tied to the thread, unless a stop by the thread has done so, or it is in the child of a
+ * fork.
  */
 class [[nodiscard]] bound_thread {
   public:
@@ -126,7 +127,10 @@ template <size_t N> class [[nodiscard]] signals {
         release(N);
     }
 
-    /* Returns the next one's number; throws std::system_error (ECANCELED). It may suspend. */
+    /*
+     * Waits for the next signal and returns its number; throws std::system_error (ECANCELED). It
+     * may suspend.
+     */
     int wait() {
         return check(thrum_signal_wait(numbers_, N, THRUM_FOREVER));
     }

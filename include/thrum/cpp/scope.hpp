@@ -22,8 +22,8 @@ namespace thrum {
 inline namespace THRUM_CPP_ABI {
 
 /*
- * A scope whose first children's callables lie in it: `Bytes` in all are never given back before
- * the join, and what has no room there is allocated. The rules are those of thrum/scope.h.
+ * A scope with room for the callables of its first children: `Bytes` in all, which are not reused
+ * before the join. Other callables are allocated. The rules are those of thrum/scope.h.
  */
 template <size_t Bytes = 256> class [[nodiscard]] basic_scope {
   public:
@@ -36,10 +36,10 @@ template <size_t Bytes = 256> class [[nodiscard]] basic_scope {
     basic_scope &operator=(const basic_scope &) = delete;
 
     /*
-     * Joins, if nobody has; while an exception unwinds it cancels the children first, and drops
-     * what they ended with. Otherwise an exception of a child ends the program (std::terminate,
-     * which tells it), since nobody would hear of it: call `join`. A negative code alone is
-     * dropped. It may suspend.
+     * Joins, if nobody has. While an exception unwinds, it cancels the children first, and drops
+     * their results. Otherwise an exception of a child ends the program (std::terminate, which
+     * prints it), since no one could catch it: call `join`. A negative code alone is dropped. It
+     * may suspend.
      */
     ~basic_scope() {
         if (open_) {
@@ -57,9 +57,9 @@ template <size_t Bytes = 256> class [[nodiscard]] basic_scope {
 
     /*
      * Starts a child that calls `fn`, which is destroyed when it has returned. The scope's task and
-     * its children may call it. It never suspends. It throws std::system_error when no child could
-     * be started (thrum_scope_go), and the scope's join fails with the same code; std::bad_alloc,
-     * and what moving `fn` throws.
+     * its children may call it. It never suspends. If no child could be started, it throws
+     * std::system_error (thrum_scope_go), and the scope's join fails with the same code. It also
+     * throws std::bad_alloc, and the exceptions of moving `fn`.
      */
     template <typename Fn> void go(Fn &&fn) {
         static_assert(!detail::is_co<std::invoke_result_t<std::decay_t<Fn>>>::value,
@@ -147,7 +147,7 @@ template <size_t Bytes = 256> class [[nodiscard]] basic_scope {
         if (size > Bytes || used_.load(std::memory_order_relaxed) > Bytes) {
             return nullptr;
         }
-        /* Relaxed: it only tells pieces apart. */
+        /* Relaxed: it only distinguishes pieces. */
         const size_t at = used_.fetch_add(size, std::memory_order_relaxed);
         return at + size <= Bytes ? room_ + at : nullptr;
     }

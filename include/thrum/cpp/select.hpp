@@ -1,6 +1,6 @@
 /*
- * thrum/cpp/select.hpp: one of several sends, receives, events and descriptors, whichever can be
- * done first (thrum_select).
+ * thrum/cpp/select.hpp: one of several sends, receives, events and descriptors: the first that can
+ * be done (thrum_select).
  *
  *     thrum::select(thrum::on_recv(lines, [&](auto line) { ... }),
  *                   thrum::on_event(end, [&] { ... }));
@@ -64,7 +64,7 @@ template <typename T, typename Fn> class send_case {
     void did_not() {
         inside_.take(*value_);
     }
-    /* What `begin` moves from, and would do only once. */
+    /* The object that `begin` moves from, and can move only once. */
     const void *moves() const noexcept {
         return std::is_trivially_copyable_v<T> ? nullptr : value_;
     }
@@ -132,7 +132,7 @@ template <typename... Cases> bool move_twice(const Cases &...cases) noexcept {
     return false;
 }
 
-/* The cases that have begun: where a later one throws at that, they take back what they have. */
+/* The cases that have begun. If a later one throws when it begins, they take back their values. */
 template <typename... Cases> class begun_cases {
   public:
     explicit begun_cases(Cases &...cases) noexcept : cases_(cases...) {
@@ -141,14 +141,14 @@ template <typename... Cases> class begun_cases {
     begun_cases &operator=(const begun_cases &) = delete;
     ~begun_cases() {
         if (count_ < sizeof...(Cases)) {
-            (void)take_back(-1); /* what one throws here is less than what is on its way */
+            (void)take_back(-1); /* an exception here matters less than the one on its way */
         }
     }
     void begin(thrum_case *out) {
         std::apply([&](Cases &...one) { (((void)(out[count_] = one.begin()), count_++), ...); },
                    cases_);
     }
-    /* All but `index`, also past one that throws; keeps what the first such one threw. */
+    /* All but `index`, also past one that throws; keeps the first exception. */
     caught take_back(int index) noexcept {
         caught first;
         int number = 0;
@@ -184,7 +184,7 @@ template <typename... Cases> class begun_cases {
 template <typename T, typename Fn> auto on_recv(chan<T> &from, Fn fn) {
     return detail::recv_case<T, Fn>(from, std::move(fn));
 }
-/* A case that sends `value`, which stays what it was if another one happens; `fn` gets a status. */
+/* A case that sends `value`, which is unchanged if another case happens; `fn` gets a status. */
 template <typename T, typename Fn> auto on_send(chan<T> &to, T &value, Fn fn) {
     return detail::send_case<T, Fn>(to, value, std::move(fn));
 }
@@ -198,7 +198,7 @@ template <typename Fn> auto on_event(thrum_event &when, Fn fn) {
 /*
  * A case that happens when the descriptor is ready in that direction, THRUM_IO_READ or
  * THRUM_IO_WRITE; `fn` gets a status, which is false if the descriptor is closed. It takes nothing:
- * give what `fn` does next a deadline, as for thrum_io_case.
+ * give the next call in `fn` a deadline, as for thrum_io_case.
  */
 template <typename Fn> auto on_ready(thrum_io what, unsigned bit, Fn fn) {
     return detail::ready_case<Fn>(what, bit, std::move(fn));
@@ -206,17 +206,17 @@ template <typename Fn> auto on_ready(thrum_io what, unsigned bit, Fn fn) {
 template <typename Fn> auto on_ready(const io &what, unsigned bit, Fn fn) {
     return thrum::on_ready(what.native_handle(), bit, std::move(fn));
 }
-/* Something waits at the listener to be accepted. */
+/* A case that happens when a connection waits at the listener to be accepted. */
 template <typename Fn> auto on_ready(const listener &what, Fn fn) {
     return thrum::on_ready(what.native_handle(), THRUM_IO_READ, std::move(fn));
 }
 
 /*
- * Does one of the cases and calls its `fn`, as thrum_select does. Its code is the case's number, or
- * says why none happened (timed out, cancelled). It may suspend. Cases that send one and the same
- * object are EINVAL, unless it is trivially copyable. Where the move of a value that was not sent
- * throws on its way back, that value is lost; the others are back, and the case that happened is
- * done, before the exception leaves.
+ * Does one of the cases and calls its `fn`, as thrum_select does. The code of the status is the
+ * case's number, or the reason for which none happened (timed out, cancelled). It may suspend.
+ * Cases that send one and the same object are EINVAL, unless it is trivially copyable. If the move
+ * of a value that was not sent throws on its way back, that value is lost. Before the exception
+ * leaves, the other values are back, and the case that happened is done.
  */
 template <typename... Cases> status select_until(deadline when, Cases &&...cases) {
     if (detail::move_twice(cases...)) {

@@ -27,11 +27,11 @@ inline namespace THRUM_CPP_ABI {
 
 /*
  * While it is there, a stop of the token cancels the target: anything with a `cancel()` that any
- * thread may call. A scope may be joined meanwhile, and is to be: call its `join` before this
- * object is gone, since a stop that comes later is not heard. A task must be neither joined nor
- * moved while this object lives, because a join takes the handle away that a cancel needs. If the
- * stop was asked for already, it cancels at once. The destructor waits until a cancel that has
- * begun is over. Both may suspend; what asks for the stop does not.
+ * thread may call. A scope may be joined meanwhile. Call its `join` before this object is gone,
+ * since a stop that comes later has no effect. A task must be neither joined nor moved while this
+ * object lives, because a join takes the handle away that a cancel needs. If the stop was requested
+ * already, it cancels at once. The destructor waits until a cancel that has begun is over. Both may
+ * suspend; the request for the stop does not.
  */
 template <typename Target> class [[nodiscard]] cancel_on_stop {
   public:
@@ -55,8 +55,8 @@ template <typename Target> class [[nodiscard]] cancel_on_stop {
 
   private:
     /*
-     * The standard's callback may not suspend: it would go on on another thread, by whose name the
-     * standard tells whether it destroys the callback from within. So in a task a run of its own
+     * The standard's callback may not suspend: it would go on on another thread, and the standard
+     * compares threads to see whether the callback destroys itself. So in a task a run of its own
      * cancels.
      */
     struct stopped {

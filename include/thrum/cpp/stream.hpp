@@ -1,6 +1,6 @@
 /*
- * thrum/cpp/stream.hpp: buffered bytes: lines, exactly so many, a look ahead. The rules are those
- * of thrum/stream.h.
+ * thrum/cpp/stream.hpp: buffered streams: lines, an exact number of bytes, a look ahead. The rules
+ * are those of thrum/stream.h.
  *
  *     thrum::stream talk(thrum::dial("tcp:localhost:25"));
  *     std::string line;
@@ -8,8 +8,9 @@
  *         talk.write("ok\n");
  *     }
  *
- * Calls without a deadline throw std::system_error; those that end in `_until` return the C call's
- * result, a count or a negative code. All may suspend, unless they say otherwise.
+ * Calls without a deadline throw std::system_error. Calls whose names end in `_until` return the C
+ * call's result, a count or a negative code. All may suspend, unless their comments state
+ * otherwise.
  */
 #ifndef THRUM_CPP_STREAM_HPP
 #define THRUM_CPP_STREAM_HPP
@@ -23,12 +24,12 @@
 namespace thrum {
 inline namespace THRUM_CPP_ABI {
 
-/* A stream. It lies in its owner's frame and does not move. */
+/* A stream. It is part of its owner's frame and does not move. */
 class stream {
   public:
     /*
-     * Takes over the descriptor, unless the options say `keep_io`: then it stays the caller's, and
-     * is there until the close. Throws std::system_error (EINVAL, ENOMEM). It never suspends.
+     * Takes over the descriptor, unless the options have `keep_io`: then it stays the caller's, and
+     * must be open until the close. Throws std::system_error (EINVAL, ENOMEM). It never suspends.
      */
     explicit stream(io &&over, const thrum_stream_options *options = nullptr) {
         check(thrum_stream_open(&stream_, over.native_handle(), options));
@@ -36,19 +37,22 @@ class stream {
             (void)over.release(); /* it is the stream's */
         }
     }
-    /* Over calls, which with their `ctx` must be there until the close (thrum_stream_open_over). */
+    /*
+     * Opens a stream over calls. They and their `ctx` must live until the close
+     * (thrum_stream_open_over).
+     */
     stream(const thrum_stream_calls &calls, void *ctx,
            const thrum_stream_options *options = nullptr) {
         check(thrum_stream_open_over(&stream_, &calls, ctx, options));
     }
     stream(const stream &) = delete;
     stream &operator=(const stream &) = delete;
-    /* Flushes and closes. Who has to know whether that went well calls `close`. */
+    /* Flushes and closes. Errors are dropped: to get them, call `close`. */
     ~stream() {
         (void)thrum_stream_close(&stream_);
     }
 
-    /* Flushes and closes; throws std::system_error of what could not be written. */
+    /* Flushes and closes; throws std::system_error if something could not be written. */
     void close() {
         check(close_until(deadline::never()).code());
     }
@@ -56,14 +60,14 @@ class stream {
         return status(thrum_stream_close_until(&stream_, when.when()));
     }
 
-    /* At least a byte, of what is there; 0 at the end. */
+    /* Reads the bytes that have come, at least one; 0 at the end. */
     size_t read(void *to, size_t size) {
         return count(thrum_stream_read(&stream_, to, size));
     }
     [[nodiscard]] int64_t read_until(void *to, size_t size, deadline when) noexcept {
         return thrum_stream_read_until(&stream_, to, size, when.when());
     }
-    /* So many; fewer: the end came behind them. */
+    /* Reads exactly so many bytes; fewer only if the end comes after them. */
     size_t read_full(void *to, size_t size) {
         return count(thrum_stream_read_full(&stream_, to, size));
     }
@@ -104,16 +108,16 @@ class stream {
         const size_t there = count(thrum_stream_peek(&stream_, n, &at));
         return std::string_view(static_cast<const char *>(at), there);
     }
-    /* Drops n bytes; fewer: the end came. */
+    /* Drops n bytes; fewer only if the end comes. */
     uint64_t skip(uint64_t n) {
         return static_cast<uint64_t>(check(thrum_stream_skip(&stream_, n)));
     }
-    /* Puts bytes back, which are read next. */
+    /* Puts bytes back. They are read next. */
     void unread(std::string_view bytes) {
         check(thrum_stream_unread(&stream_, bytes.data(), bytes.size()));
     }
 
-    /* Writes all of it to the buffer, or throws: then some of it may be there. */
+    /* Writes all of it to the buffer. If it throws, some of it may be there. */
     void write(std::string_view bytes) {
         while (!bytes.empty()) { /* after a short write the next one has the reason */
             bytes.remove_prefix(count(thrum_stream_write(&stream_, bytes.data(), bytes.size())));

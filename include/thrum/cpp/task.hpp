@@ -5,9 +5,9 @@
  *     thrum::task<std::string> page = thrum::spawn([url] { return fetch(url); });
  *     std::cout << page.join();
  *
- * A callable and what belongs to its task lie in one allocation. The callable is moved there and
- * called once, also in a task that was cancelled before it began, and destroyed on the task's own
- * stack when it has returned, before a join returns.
+ * A callable and the rest of its task are one allocation. The callable is moved there and called
+ * once, also in a task that was cancelled before it began, and destroyed on the task's own stack
+ * when it has returned, before a join returns.
  */
 #ifndef THRUM_CPP_TASK_HPP
 #define THRUM_CPP_TASK_HPP
@@ -63,7 +63,7 @@ namespace detail {
 
 template <typename Fn> using result_of = std::invoke_result_t<std::decay_t<Fn>>;
 
-/* Exceptions end here: what a detached task throws ends the program (std::terminate). */
+/* Exceptions end here: an exception of a detached task ends the program (std::terminate). */
 template <typename Fn> int detached_main(void *arg) noexcept {
     std::unique_ptr<Fn> fn(static_cast<Fn *>(arg));
     if constexpr (std::is_integral_v<std::invoke_result_t<Fn>>) {
@@ -83,7 +83,7 @@ template <typename Fn> void go_with(const thrum_attr *how, Fn &&fn) {
     (void)closure.release(); /* it is the task's */
 }
 
-/* What a task and its owner share; the last of the two to let go frees it. */
+/* The state that a task and its owner share; the last of the two to let go frees it. */
 template <typename T> class shared_state {
   public:
     shared_state() = default;
@@ -91,7 +91,7 @@ template <typename T> class shared_state {
     shared_state &operator=(const shared_state &) = delete;
     virtual void free_self() noexcept = 0;
     void let_go() noexcept {
-        /* Acquire and release: the last one sees what the other wrote. */
+        /* Acquire and release: the last one sees the writes of the other. */
         if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
             free_self();
         }
@@ -129,9 +129,9 @@ template <typename T, typename Fn> class task_state final : public shared_state<
 
 /*
  * Starts a detached task that calls `fn`; its result is dropped, and an exception that leaves it
- * ends the program by std::terminate. Who may call it, and what is thrown as std::system_error with
- * nothing started: thrum_go. It also throws std::bad_alloc, and what moving `fn` throws. It never
- * suspends.
+ * ends the program by std::terminate. The callers and the codes of std::system_error, with nothing
+ * started, are those of thrum_go. It also throws std::bad_alloc, and the exceptions of moving `fn`.
+ * It never suspends.
  */
 template <typename Fn> void go(Fn &&fn) {
     detail::go_with(nullptr, std::forward<Fn>(fn));
@@ -143,7 +143,7 @@ template <typename Fn> void go(const attr &how, Fn &&fn) {
 /*
  * A task that was spawned, and its result. It can be moved, and belongs to one owner. As with
  * std::jthread, its destructor (and an assignment) cancels and joins a task that was neither joined
- * nor detached, which may suspend; what that returned or threw is dropped.
+ * nor detached, which may suspend. The result or the exception is dropped.
  */
 template <typename T = void> class [[nodiscard]] task {
   public:
@@ -153,7 +153,7 @@ template <typename T = void> class [[nodiscard]] task {
           state_(std::exchange(other.state_, nullptr)) {
     }
     task &operator=(task &&other) noexcept {
-        task taken(std::move(other)); /* first: what ends here may be what the other lies in */
+        task taken(std::move(other)); /* first: the task that ends here may own the other one */
         std::swap(handle_, taken.handle_);
         std::swap(state_, taken.state_);
         return *this;
@@ -168,10 +168,10 @@ template <typename T = void> class [[nodiscard]] task {
     }
 
     /*
-     * Waits for the task, and returns its result or throws what it threw. Any thread may call it.
-     * It may suspend. It throws std::system_error, with the task still to be joined, when the
-     * caller is cancelled (ECANCELED), or the task joins itself (EDEADLK); and EINVAL where there
-     * is none.
+     * Waits for the task, and returns its result or throws its exception. Any thread may call it.
+     * It may suspend. It throws std::system_error with the task still to be joined: ECANCELED when
+     * the caller is cancelled, EDEADLK if the task joins itself. It throws EINVAL if there is no
+     * task.
      */
     T join() {
         check(thrum_join(handle_, nullptr));
@@ -179,8 +179,8 @@ template <typename T = void> class [[nodiscard]] task {
     }
 
     /*
-     * Waits for it until then, and leaves its result where it is. Returns true if it has ended:
-     * `get` then returns what it ended with. Otherwise the task is still to be joined.
+     * Waits for the task until the deadline, and leaves its result in place. Returns true if it has
+     * ended: `get` then returns the result. Otherwise the task is still to be joined.
      */
     status join_until(deadline when) noexcept {
         const int err = ended() ? 0 : thrum_join_until(handle_, nullptr, when.when());
@@ -207,7 +207,7 @@ template <typename T = void> class [[nodiscard]] task {
             (void)thrum_cancel(handle_);
         }
     }
-    /* Gives it up: it goes on, and what it returns or throws is dropped. */
+    /* Gives it up: it goes on, and its result or exception is dropped. */
     void detach() noexcept {
         if (handle_) {
             (void)thrum_detach(std::exchange(handle_, nullptr));
@@ -261,7 +261,7 @@ template <typename T = void> class [[nodiscard]] task {
 
 /*
  * Starts a task that calls `fn`, whose result or exception its join gets. Callers and errors are
- * those of `go`, with thrum_spawn for thrum_go. It never suspends.
+ * those of `go`, with thrum_spawn in place of thrum_go. It never suspends.
  */
 template <typename Fn> auto spawn(const attr &how, Fn &&fn) -> task<detail::result_of<Fn>> {
     using result = detail::result_of<Fn>;
@@ -279,8 +279,8 @@ template <typename Fn> auto spawn(Fn &&fn) -> task<detail::result_of<Fn>> {
 
 /*
  * Starts a scheduler with its defaults, or `config`, runs `fn` as its first task, waits for all
- * that it started, and stops. Returns what `fn` returned, and throws what it threw, or
- * std::system_error where the scheduler cannot start (thrum_run). A plain thread may call it.
+ * tasks, and stops. Returns the result of `fn` or throws its exception, or std::system_error if the
+ * scheduler cannot start (thrum_run). A plain thread may call it.
  */
 template <typename Fn> auto run(const thrum_config *config, Fn &&fn) -> std::invoke_result_t<Fn> {
     static_assert(!detail::is_co<std::invoke_result_t<Fn>>::value,

@@ -1,6 +1,6 @@
 /*
- * thrum/cpp/tickets.hpp: turns in the order in which tickets were taken. The rules are those of
- * thrum/tickets.h.
+ * thrum/cpp/tickets.hpp: tickets, which are served in the order in which they were taken. The rules
+ * are those of thrum/tickets.h.
  *
  *     thrum::tickets order;
  *     for (block &one : blocks) {
@@ -23,8 +23,8 @@ namespace thrum {
 inline namespace THRUM_CPP_ABI {
 
 /*
- * An order. It neither moves nor is copied. Its destructor ends the program (std::terminate) while
- * a ticket is not done.
+ * An order. It neither moves nor is copied. Its destructor calls std::terminate if a ticket is not
+ * done.
  */
 class tickets {
   public:
@@ -40,10 +40,10 @@ class tickets {
     }
 
     /*
-     * Takes a ticket now, and has a task call `fn` when its turn comes; the ticket is done when
-     * that has returned and is destroyed. Callable and ticket lie in one allocation. An exception
-     * that leaves `fn` ends the program, as that of a detached task. Callers, and what is thrown as
-     * std::system_error: thrum_ticket_on_call. It never suspends.
+     * Takes a ticket now, and has a task call `fn` when the ticket is served. The ticket is done
+     * when `fn` has returned and is destroyed. Callable and ticket are one allocation. An exception
+     * that leaves `fn` ends the program, as that of a detached task. The callers and the codes of
+     * std::system_error are those of thrum_ticket_on_call. It never suspends.
      */
     template <typename Fn> void go(Fn &&fn) {
         using state = turn<std::decay_t<Fn>>;
@@ -67,7 +67,7 @@ class tickets {
         static int main(void *arg) noexcept {
             std::unique_ptr<turn> self(static_cast<turn *>(arg));
             (void)std::move (*self->fn)();
-            self->fn.reset(); /* what it captured may be of use to the next turn */
+            self->fn.reset(); /* the next ticket may use its captures */
             thrum_ticket_done(&self->ticket);
             return 0;
         }
@@ -80,7 +80,7 @@ class tickets {
 
 /*
  * A ticket, from its constructor, which takes it, to its destructor or `done`: one that is done
- * before its turn is dropped. It lies in the caller's frame and does not move.
+ * before its turn is dropped. It is part of the caller's frame and does not move.
  */
 class [[nodiscard]] ticket {
   public:

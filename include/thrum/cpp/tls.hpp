@@ -20,7 +20,7 @@
 namespace thrum {
 inline namespace THRUM_CPP_ABI {
 
-/* Certificates, and whom to trust. It has one owner, and can be moved. */
+/* A config: certificates, and the authorities to trust. It has one owner, and can be moved. */
 class tls_config {
   public:
     /* Throw std::system_error (thrum_tls_config_server). They read files, and never suspend. */
@@ -37,7 +37,7 @@ class tls_config {
     tls_config(tls_config &&other) noexcept : config_(std::exchange(other.config_, nullptr)) {
     }
     tls_config &operator=(tls_config &&other) noexcept {
-        tls_config taken(std::move(other)); /* at its end it frees what was here */
+        tls_config taken(std::move(other)); /* at its end it frees the old one */
         std::swap(config_, taken.config_);
         return *this;
     }
@@ -60,10 +60,10 @@ class tls_config {
 
 /*
  * A connection, with one owner, which can be moved. Calls without a deadline throw
- * std::system_error, whose what() begins with the words of `error`, for instance "hostname
- * mismatch"; those that end in `_until` return the C call's result, a count or a negative code. All
- * may suspend. The destructor notifies the peer of the end only if that needs no wait: call `close`
- * to be sure.
+ * std::system_error, whose text begins with that of `error`, for instance "hostname mismatch".
+ * Calls whose names end in `_until` return the C call's result, a count or a negative code. All may
+ * suspend. The destructor notifies the peer of the end only if that needs no wait: call `close` to
+ * be sure.
  */
 class tls {
   public:
@@ -82,7 +82,7 @@ class tls {
     tls(tls &&other) noexcept : tls_(std::exchange(other.tls_, nullptr)) {
     }
     tls &operator=(tls &&other) noexcept {
-        tls taken(std::move(other)); /* at its end it closes what was here */
+        tls taken(std::move(other)); /* at its end it closes the old one */
         std::swap(tls_, taken.tls_);
         return *this;
     }
@@ -119,7 +119,7 @@ class tls {
     status shutdown_until(deadline when) noexcept {
         return status(thrum_tls_shutdown(tls_, when.when()));
     }
-    /* Says that it is the end, and closes; it is closed also when it throws. */
+    /* Notifies the peer of the end, and closes. The connection is closed even if it throws. */
     void close(deadline when = deadline::never()) {
         check(close_until(when).code());
     }
@@ -127,7 +127,7 @@ class tls {
         return status(thrum_tls_close(std::exchange(tls_, nullptr), when.when()));
     }
 
-    /* What the handshake has found: texts that live as long as the connection. */
+    /* The results of the handshake: texts that live as long as the connection. */
     const char *protocol() const noexcept {
         return thrum_tls_protocol(tls_);
     }
@@ -143,11 +143,11 @@ class tls {
     bool is_resumed() const noexcept {
         return thrum_tls_is_resumed(tls_);
     }
-    /* Why it has failed, in words; exceptions begin with them, too. */
+    /* A text that describes its failure; exceptions begin with it, too. */
     std::string error() {
         return reason(tls_).text;
     }
-    /* The descriptor, which stays the connection's: for on_ready, say. */
+    /* The descriptor, for on_ready for example. The connection keeps it. */
     thrum_io descriptor() const noexcept {
         return thrum_tls_io(tls_);
     }

@@ -18,13 +18,13 @@ namespace thrum {
 inline namespace THRUM_CPP_ABI {
 
 /*
- * Tells of changes, to the one task at a time that asks. It has one owner, closes itself, and can
- * be moved. Calls throw std::system_error; those that begin with `try_` or end in `_until` or
- * `_for` return.
+ * A watch, which reports changes to one task at a time. It has one owner, closes itself, and can be
+ * moved. Calls throw std::system_error. Calls whose names begin with `try_` or end in `_until` or
+ * `_for` return a status instead.
  */
 class watch {
   public:
-    /* One allocation: what has been read and not told yet. It never suspends. */
+    /* One allocation, for changes that were read and not yet reported. It never suspends. */
     watch() : buffer_(std::make_unique<thrum_watch_buffer>()) {
         thrum_io out;
         check(thrum_watch_open(&out));
@@ -52,7 +52,7 @@ class watch {
     status next_for(thrum_watch_event &out, std::chrono::duration<Rep, Period> length) noexcept {
         return next_until(out, after(length));
     }
-    /* For a select (on_ready), once all that has been read is told. */
+    /* A descriptor for a select (on_ready), once all changes that were read are reported. */
     thrum_io native_handle() const noexcept {
         return io_.native_handle();
     }

@@ -5,7 +5,7 @@
  *     std::variant<reply, reply> first = co_await thrum::when_any(ask(one), ask(two));
  *
  * Each runs by itself (spawn), and all have ended when the await returns or throws; so they may
- * refer to what the caller has in its frame. A cancel of the caller cancels them.
+ * refer to the caller's frame. A cancel of the caller cancels them.
  */
 #ifndef THRUM_CPP_WHEN_HPP
 #define THRUM_CPP_WHEN_HPP
@@ -82,14 +82,14 @@ class gathering {
     std::atomic<int> xfailed_{-1};
 };
 
-/* Runs one of them. What it ends with stays in it. */
+/* Runs one of them. Its result stays in it. */
 template <typename Promise>
 co<> gathered(std::coroutine_handle<Promise> body, gathering &all, int number) {
     co_await co_run<Promise>(body);
     all.ends(number, body.promise().ended.has_failed());
 }
 
-/* Waits for the end of all; cancels those that are left once one threw, or `any` has ended. */
+/* Waits for the end of all; cancels the rest once one threw, or `any` has ended. */
 template <typename Gathering>
 co<> gather(Gathering &all, co_task<> *running, size_t count, bool any) {
     bool enough = false;
@@ -117,7 +117,7 @@ template <typename T> outcome<T> &outcome_of(co<T> &ended) noexcept {
     return ended.native_handle().promise().ended;
 }
 
-/* Throws what the one of that number threw. */
+/* Throws the exception of the coroutine of that number. */
 template <size_t... I, typename... Ts>
 void raise_of(int number, std::index_sequence<I...>, co<Ts> &...each) {
     ((static_cast<int>(I) == number ? (void)outcome_of(each).take() : void()), ...);
@@ -134,7 +134,7 @@ void take_of(int number, std::optional<Result> &into, std::index_sequence<I...>,
 } // namespace detail
 
 /*
- * Runs the coroutines at the same time, and returns what they returned, as a tuple: for void
+ * Runs the coroutines at the same time, and returns their results as a tuple: for void
  * std::monostate, for a reference std::reference_wrapper. If one throws, the others are cancelled,
  * and the exception that came first is thrown once all have ended. Errors of spawn are thrown, too.
  */
@@ -151,9 +151,9 @@ co<std::tuple<typename detail::kept<Ts>::type...>> when_all(co<Ts>... each) {
 }
 
 /*
- * Runs the coroutines at the same time, and returns what the one that ended first returned, whose
- * number is the index() of the variant, or throws what it threw. The others are cancelled, and have
- * ended; what they returned or threw is dropped.
+ * Runs the coroutines at the same time, and returns the result of the one that ended first, or
+ * throws its exception. Its number is the index() of the variant. The others are cancelled, and
+ * have ended; their results and exceptions are dropped.
  */
 template <typename... Ts>
 co<std::variant<typename detail::kept<Ts>::type...>> when_any(co<Ts>... each) {
