@@ -6,8 +6,8 @@
  *     for (std::string &line : lines) { ... }
  *
  * The C channel copies bytes. A value whose bytes may be copied in place of a move is in the
- * channel itself, and sending it allocates nothing; for others the channel carries a pointer, and
- * each value is allocated once. `thrum::is_relocatable` distinguishes the two.
+ * channel itself, and sending it allocates nothing. For other values the channel carries a pointer,
+ * and each value is allocated once. `thrum::is_relocatable` distinguishes the two.
  */
 #ifndef THRUM_CPP_CHAN_HPP
 #define THRUM_CPP_CHAN_HPP

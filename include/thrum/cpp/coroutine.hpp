@@ -23,9 +23,9 @@
  * thrum::shared_mutex for writing. No fork, scope or shield may be open in it, and fiber-local
  * values differ afterwards. Cancelling a fiber does not cancel coroutines; co_task::cancel does.
  *
- * Awaits of a co grow no stack, in a loop or a chain, in any build. If a coroutine of another
- * library awaits a co, or has transferred to it since its last wait, they do, unless the compiler
- * makes them jumps (clang; gcc from -O2 on, without the address sanitizer).
+ * Awaits of a co grow no stack, in a loop or a chain, in any build. They do if a coroutine of
+ * another library awaits a co, or has transferred to it since its last wait. Some compilers make
+ * jumps of these, too (clang; gcc from -O2 on, without the address sanitizer).
  *
  * A frame is one allocation. It is destroyed by its owner: the co, which never started or has
  * ended; while it runs it must not be destroyed.

@@ -2,8 +2,8 @@
  * thrum/cpp/error.hpp: errors and deadlines in C++.
  *
  * A call without a deadline throws std::system_error, with the C call's code in the generic
- * category. A call whose name begins with `try_` or ends in `_until` throws no std::system_error
- * and returns a `thrum::status` (of a lock a bool, of `io` a count or a code). Sends to a channel
+ * category. A call whose name begins with `try_` or ends in `_until` throws no std::system_error.
+ * It returns a `thrum::status` (for a lock a bool, for `io` a count or a code). Sends to a channel
  * throw std::bad_alloc if there is no memory for a value, and the exceptions of moving the value.
  * If the compiler has no exceptions, the text of the exception is printed and the program aborts.
  */

@@ -17,9 +17,9 @@ namespace thrum {
 inline namespace THRUM_CPP_ABI {
 
 /*
- * A key, and under it a T of each task that asks for one: made at its first use, one allocation,
- * and destroyed at the task's end, on its fiber; that destructor must not throw. A plain thread's
- * is not destroyed at the thread's end: `reset` does it. It neither moves nor is copied. Its own
+ * A key, and under it a T for each task that uses one. It is one allocation, made at its first use,
+ * and destroyed at the task's end, on its fiber. Its destructor must not throw. A plain thread's is
+ * not destroyed at the thread's end: `reset` does it. It neither moves nor is copied. Its own
  * destructor forgets the values of the tasks that are still there, and destroys the caller's.
  */
 template <typename T> class local {

@@ -71,9 +71,9 @@ class source {
         return status(thrum_source_begin(source_));
     }
     /*
-     * One operation has ended. `ask` may call it before or after it lets that go on which may close
-     * or destroy the source: both wait for that call of `ask`. If it is called elsewhere, the
-     * source must live until it has returned.
+     * One operation has ended. `ask` may call it before or after it wakes a waiter that closes or
+     * destroys the source: both wait for that call of `ask`. If it is called elsewhere, the source
+     * must live until it has returned.
      */
     void end() noexcept {
         thrum_source_end(source_);

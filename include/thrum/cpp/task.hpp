@@ -6,8 +6,8 @@
  *     std::cout << page.join();
  *
  * A callable and the rest of its task are one allocation. The callable is moved there and called
- * once, also in a task that was cancelled before it began, and destroyed on the task's own stack
- * when it has returned, before a join returns.
+ * once, also in a task that was cancelled before it began. When it has returned, it is destroyed on
+ * the task's own stack, before a join returns.
  */
 #ifndef THRUM_CPP_TASK_HPP
 #define THRUM_CPP_TASK_HPP

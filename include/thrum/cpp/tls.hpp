@@ -69,8 +69,9 @@ class tls {
   public:
     tls() noexcept = default;
     /*
-     * The client's handshake, over a connection that is this one's from now on, also when it
-     * throws: EACCES for a server that is not trusted, EPROTO, ETIMEDOUT past the deadline.
+     * The client's handshake, over a connection that this one owns from now on, also when it
+     * throws. It throws EACCES for a server that is not trusted, EPROTO, and ETIMEDOUT past the
+     * deadline.
      */
     tls(const tls_config &config, io &&over, const char *host, deadline when = deadline::never()) {
         begun(thrum_tls_client(&tls_, config.native_handle(), over.release(), host, when.when()));
