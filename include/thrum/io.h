@@ -1,27 +1,26 @@
 /*
- * thrum/io.h: bytes to and from descriptors: sockets, pipes, ttys, eventfds.
+ * thrum/io.h: bytes to and from descriptors: sockets, pipes, terminals, eventfds. A thrum_io names
+ * a descriptor that the library has taken over (thrum_io_adopt, thrum_accept, thrum_dial). It is a
+ * value: copies name the same descriptor. After a close all copies are stale, even if the system
+ * has given the number to another descriptor. {0} names no descriptor.
  *
- * A thrum_io names a descriptor that the library has taken over (thrum_io_adopt, thrum_accept,
- * thrum_dial). It is a value: copies name the same descriptor, and once that is closed they are
- * stale, also when the system has given the number to another one. {0} names none.
+ * A call that waits suspends its task, and the worker runs other tasks. On a plain thread the call
+ * blocks the thread. Tasks of several schedulers and plain threads may use a descriptor at the same
+ * time. Each of its two directions, reading and writing, serves one call at a time, in the order of
+ * arrival, so writes of several callers do not mix. If 64 calls of a task in a row need not wait,
+ * the task then yields (thrum_yield).
  *
- * Calls that wait suspend the task, and its worker goes on; on a plain thread they block it. A
- * descriptor may be used from tasks of several schedulers and from plain threads at once. Each of
- * its two directions serves one call at a time, in the order in which they came: a write of one
- * caller is not torn by that of another one. 64 calls of a task in a row that need not wait are
- * followed by a thrum_yield.
+ * Deadlines are absolute (thrum_after). Past its deadline a call tries nothing and returns
+ * -ETIMEDOUT; thrum_copy and thrum_select differ. If the deadline passes or the caller is cancelled
+ * in the middle of a transfer, the call returns the number of bytes that it has moved. If it has
+ * moved none, it returns -ETIMEDOUT or -ECANCELED. thrum_read_full returns the code in both cases.
  *
- * Deadlines are absolute (thrum_after). At a deadline, or when the caller is cancelled, a transfer
- * that has moved bytes returns their count, any other one -ETIMEDOUT or -ECANCELED; past its
- * deadline no call tries anything (but see thrum_copy, and thrum_select). Any thread may call
- * everything here, but thrum_io_on.
- *
- * Every call returns -EBADF for a stale thrum_io, and -ESHUTDOWN for one that the parent of a fork
- * has made; a wait that begins while the system has no descriptor or no memory for it returns
- * -EMFILE, -ENFILE, -ENOMEM or -ENOSPC, having done nothing. In a sandbox without epoll or
- * eventfd it returns what that says, -ENOSYS mostly: a wait of a plain thread, in thrum_io_wait
- * too, needs an eventfd, that of a task both. Other codes are the system's for the
- * descriptor (-ECONNRESET, -EPIPE, ...). No call raises SIGPIPE.
+ * Every call returns -EBADF for a stale thrum_io. In the child of a fork it returns -ESHUTDOWN for
+ * a descriptor that the parent had taken over. If the system has no descriptor or no memory for a
+ * wait, the call returns -EMFILE, -ENFILE, -ENOMEM or -ENOSPC before it waits. A task's wait needs
+ * epoll and an eventfd, a plain thread's wait an eventfd. In a sandbox that refuses them the wait
+ * returns the sandbox's code, mostly -ENOSYS. Other codes are the system's for the descriptor. No
+ * call raises SIGPIPE.
  */
 #ifndef THRUM_IO_H
 #define THRUM_IO_H
@@ -32,181 +31,497 @@
 
 THRUM_BEGIN_DECLS
 
+/* The name of a descriptor that the library has taken over: a value, {0} for none. */
 typedef struct thrum_io {
-    int32_t fd;
-    uint32_t turn; /* which of those that have had the number; 0: none */
+    int32_t fd;    /* the system's number */
+    uint32_t turn; /* the number's generation, which grows each time it is taken over; 0: none */
 } thrum_io;
 
-/* The two directions, as bits. */
+/* The direction of reading, as a bit. */
 #define THRUM_IO_READ 1u
+/* The direction of writing, as a bit. */
 #define THRUM_IO_WRITE 2u
 
-/* A piece of memory, laid out as the system's struct iovec. */
+/* A piece of memory, which stays the caller's. It has the layout of the system's struct iovec. */
 typedef struct thrum_iovec {
-    void *base;
-    size_t size;
+    void *base;  /* where it begins */
+    size_t size; /* bytes */
 } thrum_iovec;
 
 /*
- * Takes a descriptor over: from now on only the library closes it (thrum_io_close), unless
- * thrum_io_release gives it back. Of sockets nothing is changed, unless they are accepted from
- * (thrum_accept) or copied (thrum_copy). Of others O_NONBLOCK is set until they are given back or
- * closed. Any thread may call it. It never suspends. Errors, with the descriptor still the
- * caller's: -EINVAL for NULL; -EBADF when it is no descriptor; -EPERM for files and directories,
- * which are always ready; -EEXIST when it is taken over already; -ENOMEM.
+ * Takes a descriptor over. From then on only the library closes it (thrum_io_close), unless
+ * thrum_io_release gives it back.
+ *
+ * A socket is not changed before it is accepted from (thrum_accept) or copied (thrum_copy). On
+ * other descriptors O_NONBLOCK is set until they are given back or closed.
+ *
+ * Parameters:
+ *   out  set to the descriptor's name
+ *   fd   a socket, a pipe, a terminal, or another descriptor that can be waited for
+ * Returns: 0, or a negative error code; the descriptor is then still the caller's.
+ * Errors:
+ *   -EINVAL  `out` is NULL
+ *   -EBADF   `fd` is no open descriptor
+ *   -EPERM   `fd` is a file or a directory, which are always ready (thrum_file_adopt takes those)
+ *   -EEXIST  the library has taken it over already
+ *   -ENOMEM  there is no memory
+ * Context: any thread; never suspends.
+ * Ordering: none.
+ * Example: examples/in_epoll.c
+ * See also: thrum_io_adopt_shared, thrum_io_release, thrum_io_close, thrum_file_adopt
  */
 THRUM_API THRUM_NODISCARD int thrum_io_adopt(thrum_io *out, int fd);
 
 /*
- * Makes a descriptor of the library's own for what `fd` names, which stays the caller's: for those
- * that other processes share, as a shell and its commands share a terminal. O_NONBLOCK is not set
- * on theirs. Pipes and ttys are opened once more; sockets are duplicated. Anything else, and what
- * cannot be opened again, is duplicated, too, and its calls are made on the blocking pool
- * (thrum_blocking), but for reads of a file that the system has in memory: so files are allowed
- * here, whose calls end when the system has made them. A pipe is open at this end until both
- * descriptors are closed. Any thread may call it. It never suspends. Errors, with nothing made:
- * -EINVAL for NULL; -EBADF; -EMFILE, -ENFILE or -ENOMEM; -EOPNOTSUPP on Windows, for what tells of
- * changes of files and for the library's own pipe to a program.
+ * Makes a separate descriptor for the pipe, terminal, socket or file of `fd`, and takes that one
+ * over. It is for descriptors that other processes share, as a shell and its commands share a
+ * terminal: O_NONBLOCK is not set on theirs.
+ *
+ * Pipes and terminals are opened once more, and sockets are duplicated. Anything else is
+ * duplicated, too, and so is a pipe or terminal that cannot be opened again. Its calls are then
+ * made on the blocking pool (thrum_blocking), except reads of a file that is in the page cache. So
+ * files are allowed here; their calls end when the system has made them. A pipe stays open at this
+ * end until both descriptors are closed.
+ *
+ * Parameters:
+ *   out  set to the name of the new descriptor
+ *   fd   the descriptor, which stays the caller's
+ * Returns: 0, or a negative error code; no descriptor was made then.
+ * Errors:
+ *   -EINVAL      `out` is NULL
+ *   -EBADF       `fd` is no open descriptor
+ *   -EMFILE      the process has too many descriptors
+ *   -ENFILE      the system has too many descriptors
+ *   -ENOMEM      there is no memory
+ *   -EOPNOTSUPP  on Windows: `fd` watches files (thrum_watch_open), or is the library's own pipe to
+ *                a process
+ * Context: any thread; never suspends.
+ * Ordering: none.
+ * Example: examples/jobs.c
+ * See also: thrum_io_adopt, thrum_stdin
  */
 THRUM_API THRUM_NODISCARD int thrum_io_adopt_shared(thrum_io *out, int fd);
 
 /*
- * Gives a descriptor back as it was: it returns its number (of a file with operations under way
- * that of a duplicate, thrum/file.h), and `io` is stale. Calls that wait under it return -EBADF
- * first, as for thrum_io_close. Any thread may call it. It may suspend. -EBADF; -EOPNOTSUPP, with
- * `io` as it was: on Windows, for what tells of changes of files.
+ * Gives a descriptor back to the caller, with O_NONBLOCK as it was before. Afterwards `io` is
+ * stale. Calls that wait for the descriptor return -EBADF first, as for thrum_io_close.
+ *
+ * If operations on a file are under way, the result is a duplicate with another number. The old
+ * number is closed when the last of them ends (thrum/file.h).
+ *
+ * Parameters:
+ *   io  the descriptor
+ * Returns: the descriptor's number, which is the caller's to close, or a negative error code.
+ * Errors:
+ *   -EBADF       `io` is stale
+ *   -ESHUTDOWN   in the child of a fork: `io` is the parent's
+ *   -EMFILE      a file with operations under way could not be duplicated; it is closed when the
+ *                last of them ends
+ *   -EOPNOTSUPP  on Windows: `io` watches files (thrum_watch_open); it is unchanged
+ * Context: any thread; may suspend, for a moment; not cancellable.
+ * Ordering: none.
+ * Example: examples/with_libpq.c
+ * See also: thrum_io_adopt, thrum_io_fd, thrum_io_close
  */
 THRUM_API THRUM_NODISCARD int thrum_io_release(thrum_io io);
 
 /*
- * Returns the descriptor, which stays the library's, or -EBADF. Any thread may call it. It never
- * suspends.
+ * Returns the system's number of a descriptor, for calls that the library does not have. The
+ * descriptor stays the library's: the caller must not close it.
+ *
+ * Parameters:
+ *   io  the descriptor
+ * Returns: the number, or a negative error code.
+ * Errors:
+ *   -EBADF      `io` is stale
+ *   -ESHUTDOWN  in the child of a fork: `io` is the parent's
+ * Context: any thread; never suspends.
+ * Ordering: none.
+ * See also: thrum_io_release
  */
 THRUM_API int thrum_io_fd(thrum_io io);
 
 /*
- * Closes a descriptor. Calls that wait under it return -EBADF; those that are in the middle of a
- * call of the system end it first. When this returns, the number is the system's again, unless
- * operations on a file are under way, which it does not wait for (thrum/file.h). Any thread may
- * call it. It may suspend, for a moment, whatever cancels the caller. It returns 0, -EBADF, or
- * the system's code for the close, after which the descriptor is closed all the same.
+ * Closes a descriptor. Calls that wait for it return -EBADF. Calls that are inside the system at
+ * this moment end first, and this call waits for them.
+ *
+ * When it returns, the system may give the number to another descriptor. Operations on a file are
+ * an exception: the close does not wait for them, and the number is free when the last of them ends
+ * (thrum/file.h).
+ *
+ * Parameters:
+ *   io  the descriptor
+ * Returns: 0, or a negative error code. After a code of the system the descriptor is closed all
+ *   the same.
+ * Errors:
+ *   -EBADF      `io` is stale
+ *   -ESHUTDOWN  in the child of a fork: `io` is the parent's
+ *   others      the system's code for the close, such as -EIO
+ * Context: any thread; may suspend, for a moment; not cancellable.
+ * Ordering: none.
+ * See also: thrum_io_shutdown, thrum_io_release
  */
 THRUM_API int thrum_io_close(thrum_io io);
 
 /*
- * Ends one direction of a socket, or both: bits are THRUM_IO_READ and THRUM_IO_WRITE. The other
- * side reads the end after what was written. Reads still get what has come; then they find the end,
- * also those that wait. But of TCP, with THRUM_IO_READ alone, Linux goes on to take what the other
- * side sends, and reads get that, too: to be rid of a connection end both directions. Any thread
- * may call it. It never suspends. It returns 0, -EINVAL for other bits, -ENOTSOCK, or -ENOTCONN.
+ * Ends one direction of a socket, or both. With THRUM_IO_WRITE the peer reads the end after the
+ * bytes that were written before. With THRUM_IO_READ reads still return the bytes that have
+ * arrived; then they return the end, and so do reads that wait.
+ *
+ * On Linux a TCP socket with THRUM_IO_READ alone still accepts the peer's bytes, and reads return
+ * them. To abandon a connection, end both directions.
+ *
+ * Parameters:
+ *   io    a socket
+ *   bits  THRUM_IO_READ, THRUM_IO_WRITE or both
+ * Returns: 0, or a negative error code.
+ * Errors:
+ *   -EINVAL     `bits` is 0 or has other bits
+ *   -EBADF      `io` is stale
+ *   -ESHUTDOWN  in the child of a fork: `io` is the parent's
+ *   -ENOTSOCK   `io` is no socket
+ *   -ENOTCONN   the socket is not connected
+ * Context: any thread; never suspends.
+ * Ordering: none.
+ * Example: examples/proxy.c
+ * See also: thrum_io_close
  */
 THRUM_API int thrum_io_shutdown(thrum_io io, unsigned bits);
 
 /*
- * Waits until the descriptor is ready in one of the directions `bits`, and returns those in which
- * it is: for descriptors on which another library makes the calls. Ready means that such a call
- * would not wait; it may still fail. It takes nothing, and does not wait for callers that read or
- * write. Any thread may call it. It may suspend. Errors: -EINVAL for other bits, -ETIMEDOUT,
- * -ECANCELED.
+ * Waits until the descriptor is ready in one of the directions, for descriptors on which another
+ * library makes the calls. Ready means that such a call would not wait; it may still fail.
+ *
+ * The wait consumes nothing, and does not queue behind callers that read or write.
+ *
+ * Parameters:
+ *   io        the descriptor
+ *   bits      THRUM_IO_READ, THRUM_IO_WRITE or both
+ *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
+ * Returns: the directions in which it is ready, as bits, or a negative error code.
+ * Errors:
+ *   -EINVAL     `bits` is 0 or has other bits
+ *   -EBADF      `io` is stale, or was closed or released during the call
+ *   -ESHUTDOWN  in the child of a fork: `io` is the parent's, or the call would wait
+ *   -ETIMEDOUT  the deadline passed
+ *   -ECANCELED  the caller was cancelled
+ *   -EMFILE     the process has no descriptor for the wait
+ *   -ENFILE     the system has no descriptor for the wait
+ *   -ENOMEM     there is no memory for the wait
+ *   -ENOSPC     the user waits for too many descriptors (fs.epoll.max_user_watches)
+ *   -ENOSYS     a sandbox refuses epoll or eventfd; some return another code
+ * Context: any thread; may suspend; cancellable.
+ * Ordering: none.
+ * Example: examples/with_libpq.c
+ * See also: thrum_io_case, thrum_io_on
  */
 THRUM_API THRUM_NODISCARD int thrum_io_wait(thrum_io io, unsigned bits, thrum_time deadline);
 
-/* The most descriptors among the cases of one select. */
+/* The most descriptors among the cases of one thrum_select. */
 #define THRUM_SELECT_IO_MAX 32
 
 /*
- * Makes a case for thrum_select (thrum/chan.h), which happens when the descriptor is ready in the
- * direction `bit`, as for thrum_io_wait; its `status` is 0 then, and -EBADF when `io` is stale, or
- * is closed meanwhile (-ESHUTDOWN: it is the parent's, of a fork). It takes nothing. Another caller
- * may be faster, so what the program does next may wait all the same: give it a deadline. With
- * another `bit`, or more than THRUM_SELECT_IO_MAX of them, the select returns -EINVAL. Any thread
- * may call it. It never suspends.
+ * Makes a case for thrum_select (thrum/chan.h) that happens when the descriptor is ready in one
+ * direction, as for thrum_io_wait. The case consumes nothing.
+ *
+ * If the select returns the case's index, its `status` is 0, or -EBADF if `io` is stale or was
+ * closed during the call. In the child of a fork the status is -ESHUTDOWN for a descriptor of the
+ * parent. Another caller may be faster, so the next call on the descriptor may wait all the same:
+ * give it a deadline. For another `bit`, or more than THRUM_SELECT_IO_MAX descriptors, the select
+ * returns -EINVAL.
+ *
+ * Parameters:
+ *   io   the descriptor
+ *   bit  THRUM_IO_READ or THRUM_IO_WRITE
+ * Returns: the case, a value.
+ * Context: any thread; never suspends.
+ * Ordering: none.
+ * Example:
+ *    thrum_case cases[] = {thrum_io_case(io, THRUM_IO_READ), THRUM_EVENT_CASE(&stop)};
+ *    if (thrum_select(cases, 2, THRUM_FOREVER) == 0 && cases[0].status == 0) {
+ *        n = thrum_read_until(io, text, sizeof text, thrum_after_ms(100));
+ *    }
+ * See also: thrum_select, thrum_io_wait
  */
 THRUM_API THRUM_NODISCARD thrum_case thrum_io_case(thrum_io io, unsigned bit);
 
 /*
- * Posts a task to the caller's scheduler once the descriptor is ready in one direction: a
- * connection that has nothing to say needs no stack. Ready is as for thrum_io_wait; the task may
- * also run although nothing is there, so it begins with a call whose deadline is soon. The task is
- * posted as by thrum_task_post_until, at the latest at the deadline: thrum_task_is_expired tells.
- * What else makes a waiting task due does so here (thrum_task_wakeup, thrum_task_signal,
- * thrum_task_cancel, a stop), and so does the end of the descriptor (thrum_io_close,
- * thrum_io_release), which counts as a cancel. From then on neither the descriptor nor the library
- * touches the task. As at any post, a wakeup that came before, or a signal that no run has
- * received, makes it due at once; and a thrum_task_cancel may find that its run has begun: -EBUSY.
+ * Posts a task to the caller's scheduler when the descriptor is ready in one direction. So an idle
+ * connection needs no stack. thrum_io_on_until posts the task at its deadline at the latest;
+ * thrum_task_is_expired then returns true in the task.
  *
- * A task and a bound thread may call it, also the task's own body: then it takes effect when the
- * body returns. It never suspends. Errors, with the task still the caller's: -EINVAL unless `bits`
- * is one direction; -EBUSY when a task waits for this direction, or the task is posted; -EPERM for
- * a file, which is always ready; -EMFILE for numbers of more than 4 million; -ESRCH on a plain
- * thread; those of thrum_task_post.
+ * Ready is as for thrum_io_wait. The task may also run although nothing is there, so its first call
+ * on the descriptor should have a short deadline. Everything else that makes a waiting task due
+ * does so here, too: thrum_task_wakeup, thrum_task_signal, thrum_task_cancel and a stop. A wakeup that came
+ * before, or a signal that no run has received, makes the task due at once. A close or release of
+ * the descriptor counts as a cancel. From the moment at which the task is due, neither the
+ * descriptor nor the library touches it, and thrum_task_cancel may return -EBUSY because the run
+ * has begun.
+ *
+ * The task's own body may make the call. It takes effect when the body returns.
+ *
+ * Parameters:
+ *   io        the descriptor
+ *   bits      THRUM_IO_READ or THRUM_IO_WRITE
+ *   task      the task, which belongs to the scheduler until its body begins
+ *   deadline  thrum_io_on_until only: when to post it at the latest
+ * Returns: 0, or a negative error code; the task is then still the caller's.
+ * Errors:
+ *   -EINVAL     `bits` is not one direction, `task` is NULL or has no body, or it is tied to a
+ *               worker that has never taken part
+ *   -EBUSY      another task waits for this direction, or the task is posted already
+ *   -EPERM      `io` is a file, which is always ready
+ *   -EBADF      `io` is stale
+ *   -ESHUTDOWN  the scheduler stops and this run was cancelled, or in the child of a fork
+ *   -ESRCH      the caller is a plain thread
+ *   -EMFILE     the process has no descriptor for the wait, or the number is above 4 million
+ *   -ENFILE     the system has no descriptor for the wait
+ *   -ENOMEM     there is no memory for the wait
+ *   -ENOSPC     the user waits for too many descriptors (fs.epoll.max_user_watches)
+ *   -ENOSYS     a sandbox refuses epoll or eventfd; some return another code
+ * Context: a task or a bound thread; never suspends.
+ * Ordering: the writes before the call are visible to the task's run.
+ * Example:
+ *    static void when_ready(thrum_task *self, void *arg) {
+ *        connection *c = arg;
+ *        int64_t n = thrum_read_until(c->io, c->text, sizeof c->text, thrum_after_ms(1));
+ *        if (n == -ETIMEDOUT || answer(c, n)) {
+ *            c->error = thrum_io_on(c->io, THRUM_IO_READ, self);
+ *        }
+ *    }
+ * See also: thrum_task_post_until, thrum_io_wait, thrum_stream_on
  */
 THRUM_API THRUM_NODISCARD int thrum_io_on(thrum_io io, unsigned bits, thrum_task *task);
 THRUM_API THRUM_NODISCARD int thrum_io_on_until(thrum_io io, unsigned bits, thrum_task *task,
                                                 thrum_time deadline);
 
 /*
- * Reads what is there, waiting until there is at least a byte. Any thread may call it. It may
- * suspend. It returns the number of bytes, 0 at the end or for a `size` of 0, or an error:
- * -ETIMEDOUT, -ECANCELED, -EOPNOTSUPP for sockets with messages, where an empty one would look like
- * the end (thrum_receive_from).
+ * Reads the bytes that are there. If there are none, it waits for the first. thrum_read_until gives
+ * up at the deadline.
+ *
+ * Parameters:
+ *   io        the descriptor
+ *   to        memory for `size` bytes, the caller's
+ *   size      the most bytes to read
+ *   deadline  thrum_read_until only: when to give up, an instant from thrum_after or THRUM_FOREVER
+ * Returns: the number of bytes, 0 at the end or for a `size` of 0, or a negative error code.
+ * Errors:
+ *   -EBADF       `io` is stale, or was closed or released during the call
+ *   -ESHUTDOWN   in the child of a fork: `io` is the parent's, or the call would wait
+ *   -ETIMEDOUT   the deadline passed
+ *   -ECANCELED   the caller was cancelled
+ *   -EOPNOTSUPP  `io` is a socket with messages, where an empty message would look like the end
+ *                (thrum_receive_from)
+ *   -EMFILE      the process has no descriptor for a wait
+ *   -ENFILE      the system has no descriptor for a wait
+ *   -ENOMEM      there is no memory for a wait
+ *   -ENOSPC      the user waits for too many descriptors (fs.epoll.max_user_watches)
+ *   -ENOSYS      a sandbox refuses epoll or eventfd; some return another code
+ *   others       the system's, such as -ECONNRESET
+ * Context: any thread; may suspend; cancellable.
+ * Ordering: none.
+ * Example: examples/proxy.c
+ * See also: thrum_read_full, thrum_readv_until, thrum_stream_read, thrum_write
  */
 THRUM_API THRUM_NODISCARD int64_t thrum_read(thrum_io io, void *to, size_t size);
 THRUM_API THRUM_NODISCARD int64_t thrum_read_until(thrum_io io, void *to, size_t size,
                                                    thrum_time deadline);
 
 /*
- * Reads `size` bytes. Fewer: the end came. On any other trouble it returns the code, and what was
- * read is lost; a stream (thrum/stream.h) can resume. Any thread may call it. It may suspend.
- * Errors are those of thrum_read_until.
+ * Reads exactly `size` bytes, or fewer if the end comes first.
+ *
+ * After an error code the bytes that were read are lost. A stream keeps them and resumes
+ * (thrum_stream_read_full).
+ *
+ * Parameters:
+ *   io        the descriptor
+ *   to        memory for `size` bytes, the caller's
+ *   size      how many bytes to read
+ *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
+ * Returns: the number of bytes, less than `size` only at the end, or a negative error code.
+ * Errors:
+ *   -EBADF       `io` is stale, or was closed or released during the call
+ *   -ESHUTDOWN   in the child of a fork: `io` is the parent's, or the call would wait
+ *   -ETIMEDOUT   the deadline passed
+ *   -ECANCELED   the caller was cancelled
+ *   -EOPNOTSUPP  `io` is a socket with messages (thrum_receive_from)
+ *   -EMFILE      the process has no descriptor for a wait
+ *   -ENFILE      the system has no descriptor for a wait
+ *   -ENOMEM      there is no memory for a wait
+ *   -ENOSPC      the user waits for too many descriptors (fs.epoll.max_user_watches)
+ *   -ENOSYS      a sandbox refuses epoll or eventfd; some return another code
+ *   others       the system's, such as -ECONNRESET
+ * Context: any thread; may suspend; cancellable.
+ * Ordering: none.
+ * Example:
+ *    unsigned char header[8];
+ *    int64_t n = thrum_read_full(io, header, sizeof header, thrum_after_s(5));
+ *    if (n == 0) {
+ *        return 0; // the end, between two messages
+ *    }
+ * See also: thrum_read, thrum_stream_read_full
  */
 THRUM_API THRUM_NODISCARD int64_t thrum_read_full(thrum_io io, void *to, size_t size,
                                                   thrum_time deadline);
 
 /*
- * Writes all of it, waiting for room. It may suspend. It returns `size`; less when an error, the
- * deadline or a cancel cut it short: then the other side has the beginning, and the rest of a
- * message must follow before another one. If nothing was written: the code. After an error of the
- * system behind a short write, writes return that error until the descriptor is closed. Any thread
- * may call them.
+ * Writes all bytes, and waits for room. thrum_write_until gives up at the deadline.
+ *
+ * An error, the deadline or a cancel may cut the call short. Then the peer has the beginning, and
+ * the rest of a message must follow before another one. If an error of the system cut it short,
+ * later writes return that error until the descriptor is closed.
+ *
+ * Parameters:
+ *   io        the descriptor
+ *   from      the bytes, the caller's
+ *   size      how many bytes to write
+ *   deadline  thrum_write_until only: when to give up, an instant from thrum_after or THRUM_FOREVER
+ * Returns: `size`; fewer if the call was cut short after so many bytes; a negative error code if no
+ *   byte was written.
+ * Errors:
+ *   -EBADF      `io` is stale, or was closed or released during the call
+ *   -ESHUTDOWN  in the child of a fork: `io` is the parent's, or the call would wait
+ *   -ETIMEDOUT  the deadline passed
+ *   -ECANCELED  the caller was cancelled
+ *   -EPIPE      the peer reads no more
+ *   -EMFILE     the process has no descriptor for a wait
+ *   -ENFILE     the system has no descriptor for a wait
+ *   -ENOMEM     there is no memory for a wait
+ *   -ENOSPC     the user waits for too many descriptors (fs.epoll.max_user_watches), or a device is
+ *               full
+ *   -ENOSYS     a sandbox refuses epoll or eventfd; some return another code
+ *   others      the system's, such as -ECONNRESET
+ * Context: any thread; may suspend; cancellable.
+ * Ordering: none.
+ * Example: examples/echo.c
+ * See also: thrum_writev_until, thrum_stream_write, thrum_read
  */
 THRUM_API THRUM_NODISCARD int64_t thrum_write(thrum_io io, const void *from, size_t size);
 THRUM_API THRUM_NODISCARD int64_t thrum_write_until(thrum_io io, const void *from, size_t size,
                                                     thrum_time deadline);
 
-/*
- * The same for several pieces of memory, in order: thrum_readv_until returns what is there,
- * thrum_writev_until writes all. They return -EINVAL for more than THRUM_IOVECS_MAX pieces, and for
- * more bytes than a ssize_t counts; else callers, waits and errors are those of thrum_read_until
- * and thrum_write_until.
- */
+/* The most pieces of memory for one call. */
 #define THRUM_IOVECS_MAX 1024u
+
+/*
+ * Reads the bytes that are there into several pieces of memory, in order. If there are none, it
+ * waits for the first.
+ *
+ * Parameters:
+ *   io        the descriptor
+ *   parts     the pieces, the caller's
+ *   n         how many pieces, at most THRUM_IOVECS_MAX
+ *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
+ * Returns: the number of bytes, 0 at the end or if the pieces have no bytes, or a negative error
+ *   code.
+ * Errors:
+ *   -EINVAL      there are too many pieces, or more bytes than a ssize_t counts
+ *   -EBADF       `io` is stale, or was closed or released during the call
+ *   -ESHUTDOWN   in the child of a fork: `io` is the parent's, or the call would wait
+ *   -ETIMEDOUT   the deadline passed
+ *   -ECANCELED   the caller was cancelled
+ *   -EOPNOTSUPP  `io` is a socket with messages (thrum_receive_from)
+ *   -EMFILE      the process has no descriptor for a wait
+ *   -ENFILE      the system has no descriptor for a wait
+ *   -ENOMEM      there is no memory for a wait
+ *   -ENOSPC      the user waits for too many descriptors (fs.epoll.max_user_watches)
+ *   -ENOSYS      a sandbox refuses epoll or eventfd; some return another code
+ *   others       the system's, such as -ECONNRESET
+ * Context: any thread; may suspend; cancellable.
+ * Ordering: none.
+ * Example:
+ *    thrum_iovec parts[] = {{header, sizeof header}, {body, sizeof body}};
+ *    int64_t n = thrum_readv_until(io, parts, 2, thrum_after_s(5));
+ * See also: thrum_read_until
+ */
 THRUM_API THRUM_NODISCARD int64_t thrum_readv_until(thrum_io io, const thrum_iovec *parts,
                                                     unsigned n, thrum_time deadline);
+
+/*
+ * Writes all bytes of several pieces of memory, in order, and waits for room. A call that is cut
+ * short behaves as thrum_write_until does.
+ *
+ * Parameters:
+ *   io        the descriptor
+ *   parts     the pieces, the caller's
+ *   n         how many pieces, at most THRUM_IOVECS_MAX
+ *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
+ * Returns: the size of all pieces; fewer if the call was cut short after so many bytes; a negative
+ *   error code if no byte was written.
+ * Errors:
+ *   -EINVAL     there are too many pieces, or more bytes than a ssize_t counts
+ *   -EBADF      `io` is stale, or was closed or released during the call
+ *   -ESHUTDOWN  in the child of a fork: `io` is the parent's, or the call would wait
+ *   -ETIMEDOUT  the deadline passed
+ *   -ECANCELED  the caller was cancelled
+ *   -EPIPE      the peer reads no more
+ *   -EMFILE     the process has no descriptor for a wait
+ *   -ENFILE     the system has no descriptor for a wait
+ *   -ENOMEM     there is no memory for a wait
+ *   -ENOSPC     the user waits for too many descriptors (fs.epoll.max_user_watches), or a device is
+ *               full
+ *   -ENOSYS     a sandbox refuses epoll or eventfd; some return another code
+ *   others      the system's, such as -ECONNRESET
+ * Context: any thread; may suspend; cancellable.
+ * Ordering: none.
+ * Example:
+ *    thrum_iovec parts[] = {{header, sizeof header}, {body, sizeof body}};
+ *    int64_t n = thrum_writev_until(io, parts, 2, thrum_after_s(5));
+ * See also: thrum_write_until
+ */
 THRUM_API THRUM_NODISCARD int64_t thrum_writev_until(thrum_io io, const thrum_iovec *parts,
                                                      unsigned n, thrum_time deadline);
 
 /*
- * Copies bytes until `from` has no more, `limit` bytes were copied (UINT64_MAX: all there are), or
- * the deadline has passed. It may suspend. Any thread may call it. It returns how many bytes were
- * written to `to`; 0: the end came first, or `limit` is 0. If nothing was written, it returns the
- * code that ended it: those of thrum_read_until and thrum_write_until, -EOPNOTSUPP when one of the
- * two is a socket with messages, -ENOMEM. So a count below `limit` does not say that the end was
- * met: whoever wants all calls it again until it returns 0 or a code. An error behind a count is
- * that of later reads of `from`, or writes to `to`, until it is closed; a close does not tell it.
+ * Copies bytes from one descriptor to another, until `from` has no more, `limit` bytes are copied,
+ * or the deadline passes.
  *
- * No byte is lost, whatever ends it, where `from` is a socket, a file, or a pipe whose bytes the
- * system moves (below): what was not written is still there to be read. Of others up to 64 KiB may
- * have been read that cannot be written any more: then it returns -EIO, whatever was written
- * before, and those bytes are lost. To keep them it writes such bytes past its deadline and its
- * cancel, too, as far as there is room.
+ * A count below `limit` does not mean that the end was met. To copy everything, call again until
+ * the result is 0 or a code. If an error follows a count, later reads of `from` or writes to `to`
+ * return that error until the descriptor is closed. The close itself does not report it.
  *
- * The two directions are held only while bytes move, so other callers' reads and writes may come
- * between two pieces. A close of either end ends it; that of `from`, where bytes were read of it
- * that could be lost, once these are written. Bytes from or to a pipe are moved by the system
- * without a copy (splice), unless the other end is a file or a socket that others share
- * (thrum_io_adopt_shared), or the system refuses; for that O_NONBLOCK is set on a socket at the
- * other end until it is released. Otherwise 64 KiB of memory are taken meanwhile.
+ * No byte is lost if `from` is a socket, a file, or a pipe whose bytes the system moves:
+ * bytes that were not written can still be read. From other descriptors the call may have read up
+ * to 64 KiB that can no longer be written. Then it returns -EIO, even after bytes that were
+ * written, and those 64 KiB are lost. To save them, it writes them as far as there is room, even past its deadline or in a
+ * cancelled task.
+ *
+ * The call holds the two directions only while bytes move, so reads and writes of other callers may
+ * come between two pieces. A close of either end ends the call. If bytes of `from` could be lost,
+ * the call writes them first. The system moves bytes from or to a pipe without a copy (splice),
+ * unless the other end is a file or a shared socket (thrum_io_adopt_shared), or the system refuses.
+ * For that, O_NONBLOCK is set on a socket at the other end until the socket is given back or
+ * closed. Otherwise the call allocates 64 KiB meanwhile.
+ *
+ * Parameters:
+ *   from      where the bytes come from
+ *   to        where they go
+ *   limit     the most bytes, or UINT64_MAX for all
+ *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
+ * Returns: the number of bytes that were written to `to`; 0 if the end came first or `limit` is 0;
+ *   a negative error code if no byte was written, or if bytes were lost.
+ * Errors:
+ *   -EBADF       one of the two is stale, or was closed or released during the call
+ *   -ESHUTDOWN   in the child of a fork: one of the two is the parent's, or the call would wait
+ *   -ETIMEDOUT   the deadline passed
+ *   -ECANCELED   the caller was cancelled
+ *   -EOPNOTSUPP  one of the two is a socket with messages
+ *   -EIO         bytes that were read are lost, or the device has failed
+ *   -EPIPE       the peer of `to` reads no more
+ *   -EMFILE      the process has no descriptor for a wait
+ *   -ENFILE      the system has no descriptor for a wait
+ *   -ENOMEM      there is no memory for the bytes, or for a wait
+ *   -ENOSPC      the user waits for too many descriptors (fs.epoll.max_user_watches), or a device
+ *                is full
+ *   -ENOSYS      a sandbox refuses epoll or eventfd; some return another code
+ *   others       the system's for one of the two, such as -ECONNRESET
+ * Context: any thread; may suspend; cancellable.
+ * Ordering: none.
+ * Example:
+ *    int64_t n;
+ *    while ((n = thrum_copy(client, server, UINT64_MAX, thrum_after_s(60))) > 0) {
+ *    }
+ * See also: thrum_file_copy, thrum_read, thrum_write
  */
 THRUM_API THRUM_NODISCARD int64_t thrum_copy(thrum_io from, thrum_io to, uint64_t limit,
                                              thrum_time deadline);
