@@ -151,8 +151,8 @@ THRUM_API int thrum_io_fd(thrum_io io);
  *
  * Parameters:
  *   io  the descriptor
- * Returns: 0, or a negative error code. After a code of the system the descriptor is closed all
- *   the same.
+ * Returns: 0, or a negative error code. After a code of the system the descriptor is closed all the
+ *   same.
  * Errors:
  *   -EBADF      `io` is stale
  *   -ESHUTDOWN  in the child of a fork: `io` is the parent's
@@ -252,11 +252,11 @@ THRUM_API THRUM_NODISCARD thrum_case thrum_io_case(thrum_io io, unsigned bit);
  *
  * Ready is as for thrum_io_wait. The task may also run although nothing is there, so its first call
  * on the descriptor should have a short deadline. Everything else that makes a waiting task due
- * does so here, too: thrum_task_wakeup, thrum_task_signal, thrum_task_cancel and a stop. A wakeup that came
- * before, or a signal that no run has received, makes the task due at once. A close or release of
- * the descriptor counts as a cancel. From the moment at which the task is due, neither the
- * descriptor nor the library touches it, and thrum_task_cancel may return -EBUSY because the run
- * has begun.
+ * does so here, too: thrum_task_wakeup, thrum_task_signal, thrum_task_cancel and a stop. A wakeup
+ * that came before, or a signal that no run has received, makes the task due at once. A close or
+ * release of the descriptor counts as a cancel. From the moment at which the task is due, neither
+ * the descriptor nor the library touches it, and thrum_task_cancel may return -EBUSY because the
+ * run has begun.
  *
  * The task's own body may make the call. It takes effect when the body returns.
  *
@@ -480,11 +480,11 @@ THRUM_API THRUM_NODISCARD int64_t thrum_writev_until(thrum_io io, const thrum_io
  * the result is 0 or a code. If an error follows a count, later reads of `from` or writes to `to`
  * return that error until the descriptor is closed. The close itself does not report it.
  *
- * No byte is lost if `from` is a socket, a file, or a pipe whose bytes the system moves:
- * bytes that were not written can still be read. From other descriptors the call may have read up
- * to 64 KiB that can no longer be written. Then it returns -EIO, even after bytes that were
- * written, and those 64 KiB are lost. To save them, it writes them as far as there is room, even past its deadline or in a
- * cancelled task.
+ * No byte is lost if `from` is a socket, a file, or a pipe whose bytes the system moves: bytes that
+ * were not written can still be read. From other descriptors the call may have read up to 64 KiB
+ * that can no longer be written. Then it returns -EIO, even after bytes that were written, and the
+ * unwritten ones are lost. To save them, it writes them as far as there is room, even past its
+ * deadline or in a cancelled task.
  *
  * The call holds the two directions only while bytes move, so reads and writes of other callers may
  * come between two pieces. A close of either end ends the call. If bytes of `from` could be lost,
