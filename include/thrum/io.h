@@ -88,13 +88,12 @@ THRUM_API THRUM_NODISCARD int thrum_io_adopt(thrum_io *out, int fd);
  *   fd   the descriptor, which stays the caller's
  * Returns: 0, or a negative error code; no descriptor was made then.
  * Errors:
- *   -EINVAL      `out` is NULL
- *   -EBADF       `fd` is no open descriptor
- *   -EMFILE      the process has too many descriptors
- *   -ENFILE      the system has too many descriptors
- *   -ENOMEM      there is no memory
- *   -EOPNOTSUPP  on Windows: `fd` watches files (thrum_watch_open), or is the library's own pipe to
- *                a process
+ *   -EINVAL           `out` is NULL
+ *   -EBADF            `fd` is no open descriptor
+ *   -EMFILE, -ENFILE  the process or the system has too many descriptors
+ *   -ENOMEM           there is no memory
+ *   -EOPNOTSUPP       on Windows: `fd` watches files (thrum_watch_open), or is the library's own
+ *                     pipe to a process
  * Context: any thread; never suspends.
  * Ordering: none.
  * Example: examples/jobs.c
@@ -118,7 +117,7 @@ THRUM_API THRUM_NODISCARD int thrum_io_adopt_shared(thrum_io *out, int fd);
  *   -EMFILE      a file with operations under way could not be duplicated; it is closed when the
  *                last of them ends
  *   -EOPNOTSUPP  on Windows: `io` watches files (thrum_watch_open); it is unchanged
- * Context: any thread; may suspend, for a moment; not cancellable.
+ * Context: any thread; may suspend; not cancellable. The wait is short.
  * Ordering: none.
  * Example: examples/with_libpq.c
  * See also: thrum_io_adopt, thrum_io_fd, thrum_io_close
@@ -137,6 +136,9 @@ THRUM_API THRUM_NODISCARD int thrum_io_release(thrum_io io);
  *   -ESHUTDOWN  in the child of a fork: `io` is the parent's
  * Context: any thread; never suspends.
  * Ordering: none.
+ * Example:
+ *    int on = 1;
+ *    setsockopt(thrum_io_fd(io), IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
  * See also: thrum_io_release
  */
 THRUM_API int thrum_io_fd(thrum_io io);
@@ -152,12 +154,11 @@ THRUM_API int thrum_io_fd(thrum_io io);
  * Parameters:
  *   io  the descriptor
  * Returns: 0, or a negative error code. After a code of the system the descriptor is closed all the
- *   same.
+ *   same. Other codes are the system's code for the close, such as -EIO.
  * Errors:
  *   -EBADF      `io` is stale
  *   -ESHUTDOWN  in the child of a fork: `io` is the parent's
- *   others      the system's code for the close, such as -EIO
- * Context: any thread; may suspend, for a moment; not cancellable.
+ * Context: any thread; may suspend; not cancellable. The wait is short.
  * Ordering: none.
  * See also: thrum_io_shutdown, thrum_io_release
  */
@@ -200,16 +201,15 @@ THRUM_API int thrum_io_shutdown(thrum_io io, unsigned bits);
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: the directions in which it is ready, as bits, or a negative error code.
  * Errors:
- *   -EINVAL     `bits` is 0 or has other bits
- *   -EBADF      `io` is stale, or was closed or released during the call
- *   -ESHUTDOWN  in the child of a fork: `io` is the parent's, or the call would wait
- *   -ETIMEDOUT  the deadline passed
- *   -ECANCELED  the caller was cancelled
- *   -EMFILE     the process has no descriptor for the wait
- *   -ENFILE     the system has no descriptor for the wait
- *   -ENOMEM     there is no memory for the wait
- *   -ENOSPC     the user waits for too many descriptors (fs.epoll.max_user_watches)
- *   -ENOSYS     a sandbox refuses epoll or eventfd; some return another code
+ *   -EINVAL           `bits` is 0 or has other bits
+ *   -EBADF            `io` is stale, or was closed or released during the call
+ *   -ESHUTDOWN        in the child of a fork: `io` is the parent's, or the call would wait
+ *   -ETIMEDOUT        the deadline passed
+ *   -ECANCELED        the caller was cancelled
+ *   -EMFILE, -ENFILE  the process or the system has no descriptor for the wait
+ *   -ENOMEM           there is no memory for the wait
+ *   -ENOSPC           the user waits for too many descriptors (fs.epoll.max_user_watches)
+ *   -ENOSYS           a sandbox refuses epoll or eventfd; some return another code
  * Context: any thread; may suspend; cancellable.
  * Ordering: none.
  * Example: examples/with_libpq.c
@@ -304,20 +304,19 @@ THRUM_API THRUM_NODISCARD int thrum_io_on_until(thrum_io io, unsigned bits, thru
  *   to        memory for `size` bytes, the caller's
  *   size      the most bytes to read
  *   deadline  thrum_read_until only: when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: the number of bytes, 0 at the end or for a `size` of 0, or a negative error code.
+ * Returns: the number of bytes, 0 at the end or for a `size` of 0, or a negative error code. Other
+ *   codes are the system's, such as -ECONNRESET.
  * Errors:
- *   -EBADF       `io` is stale, or was closed or released during the call
- *   -ESHUTDOWN   in the child of a fork: `io` is the parent's, or the call would wait
- *   -ETIMEDOUT   the deadline passed
- *   -ECANCELED   the caller was cancelled
- *   -EOPNOTSUPP  `io` is a socket with messages, where an empty message would look like the end
- *                (thrum_receive_from)
- *   -EMFILE      the process has no descriptor for a wait
- *   -ENFILE      the system has no descriptor for a wait
- *   -ENOMEM      there is no memory for a wait
- *   -ENOSPC      the user waits for too many descriptors (fs.epoll.max_user_watches)
- *   -ENOSYS      a sandbox refuses epoll or eventfd; some return another code
- *   others       the system's, such as -ECONNRESET
+ *   -EBADF            `io` is stale, or was closed or released during the call
+ *   -ESHUTDOWN        in the child of a fork: `io` is the parent's, or the call would wait
+ *   -ETIMEDOUT        the deadline passed
+ *   -ECANCELED        the caller was cancelled
+ *   -EOPNOTSUPP       `io` is a socket with messages, where an empty message would look like the
+ *                     end (thrum_receive_from)
+ *   -EMFILE, -ENFILE  the process or the system has no descriptor for a wait
+ *   -ENOMEM           there is no memory for a wait
+ *   -ENOSPC           the user waits for too many descriptors (fs.epoll.max_user_watches)
+ *   -ENOSYS           a sandbox refuses epoll or eventfd; some return another code
  * Context: any thread; may suspend; cancellable.
  * Ordering: none.
  * Example: examples/proxy.c
@@ -338,19 +337,18 @@ THRUM_API THRUM_NODISCARD int64_t thrum_read_until(thrum_io io, void *to, size_t
  *   to        memory for `size` bytes, the caller's
  *   size      how many bytes to read
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: the number of bytes, less than `size` only at the end, or a negative error code.
+ * Returns: the number of bytes, less than `size` only at the end, or a negative error code. Other
+ *   codes are the system's, such as -ECONNRESET.
  * Errors:
- *   -EBADF       `io` is stale, or was closed or released during the call
- *   -ESHUTDOWN   in the child of a fork: `io` is the parent's, or the call would wait
- *   -ETIMEDOUT   the deadline passed
- *   -ECANCELED   the caller was cancelled
- *   -EOPNOTSUPP  `io` is a socket with messages (thrum_receive_from)
- *   -EMFILE      the process has no descriptor for a wait
- *   -ENFILE      the system has no descriptor for a wait
- *   -ENOMEM      there is no memory for a wait
- *   -ENOSPC      the user waits for too many descriptors (fs.epoll.max_user_watches)
- *   -ENOSYS      a sandbox refuses epoll or eventfd; some return another code
- *   others       the system's, such as -ECONNRESET
+ *   -EBADF            `io` is stale, or was closed or released during the call
+ *   -ESHUTDOWN        in the child of a fork: `io` is the parent's, or the call would wait
+ *   -ETIMEDOUT        the deadline passed
+ *   -ECANCELED        the caller was cancelled
+ *   -EOPNOTSUPP       `io` is a socket with messages (thrum_receive_from)
+ *   -EMFILE, -ENFILE  the process or the system has no descriptor for a wait
+ *   -ENOMEM           there is no memory for a wait
+ *   -ENOSPC           the user waits for too many descriptors (fs.epoll.max_user_watches)
+ *   -ENOSYS           a sandbox refuses epoll or eventfd; some return another code
  * Context: any thread; may suspend; cancellable.
  * Ordering: none.
  * Example:
@@ -377,20 +375,18 @@ THRUM_API THRUM_NODISCARD int64_t thrum_read_full(thrum_io io, void *to, size_t 
  *   size      how many bytes to write
  *   deadline  thrum_write_until only: when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: `size`; fewer if the call was cut short after so many bytes; a negative error code if no
- *   byte was written.
+ *   byte was written. Other codes are the system's, such as -ECONNRESET.
  * Errors:
- *   -EBADF      `io` is stale, or was closed or released during the call
- *   -ESHUTDOWN  in the child of a fork: `io` is the parent's, or the call would wait
- *   -ETIMEDOUT  the deadline passed
- *   -ECANCELED  the caller was cancelled
- *   -EPIPE      the peer reads no more
- *   -EMFILE     the process has no descriptor for a wait
- *   -ENFILE     the system has no descriptor for a wait
- *   -ENOMEM     there is no memory for a wait
- *   -ENOSPC     the user waits for too many descriptors (fs.epoll.max_user_watches), or a device is
- *               full
- *   -ENOSYS     a sandbox refuses epoll or eventfd; some return another code
- *   others      the system's, such as -ECONNRESET
+ *   -EBADF            `io` is stale, or was closed or released during the call
+ *   -ESHUTDOWN        in the child of a fork: `io` is the parent's, or the call would wait
+ *   -ETIMEDOUT        the deadline passed
+ *   -ECANCELED        the caller was cancelled
+ *   -EPIPE            the peer reads no more
+ *   -EMFILE, -ENFILE  the process or the system has no descriptor for a wait
+ *   -ENOMEM           there is no memory for a wait
+ *   -ENOSPC           the user waits for too many descriptors (fs.epoll.max_user_watches), or a
+ *                     device is full
+ *   -ENOSYS           a sandbox refuses epoll or eventfd; some return another code
  * Context: any thread; may suspend; cancellable.
  * Ordering: none.
  * Example: examples/echo.c
@@ -413,20 +409,18 @@ THRUM_API THRUM_NODISCARD int64_t thrum_write_until(thrum_io io, const void *fro
  *   n         how many pieces, at most THRUM_IOVECS_MAX
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: the number of bytes, 0 at the end or if the pieces have no bytes, or a negative error
- *   code.
+ *   code. Other codes are the system's, such as -ECONNRESET.
  * Errors:
- *   -EINVAL      there are too many pieces, or more bytes than a ssize_t counts
- *   -EBADF       `io` is stale, or was closed or released during the call
- *   -ESHUTDOWN   in the child of a fork: `io` is the parent's, or the call would wait
- *   -ETIMEDOUT   the deadline passed
- *   -ECANCELED   the caller was cancelled
- *   -EOPNOTSUPP  `io` is a socket with messages (thrum_receive_from)
- *   -EMFILE      the process has no descriptor for a wait
- *   -ENFILE      the system has no descriptor for a wait
- *   -ENOMEM      there is no memory for a wait
- *   -ENOSPC      the user waits for too many descriptors (fs.epoll.max_user_watches)
- *   -ENOSYS      a sandbox refuses epoll or eventfd; some return another code
- *   others       the system's, such as -ECONNRESET
+ *   -EINVAL           there are too many pieces, or more bytes than a ssize_t counts
+ *   -EBADF            `io` is stale, or was closed or released during the call
+ *   -ESHUTDOWN        in the child of a fork: `io` is the parent's, or the call would wait
+ *   -ETIMEDOUT        the deadline passed
+ *   -ECANCELED        the caller was cancelled
+ *   -EOPNOTSUPP       `io` is a socket with messages (thrum_receive_from)
+ *   -EMFILE, -ENFILE  the process or the system has no descriptor for a wait
+ *   -ENOMEM           there is no memory for a wait
+ *   -ENOSPC           the user waits for too many descriptors (fs.epoll.max_user_watches)
+ *   -ENOSYS           a sandbox refuses epoll or eventfd; some return another code
  * Context: any thread; may suspend; cancellable.
  * Ordering: none.
  * Example:
@@ -447,21 +441,19 @@ THRUM_API THRUM_NODISCARD int64_t thrum_readv_until(thrum_io io, const thrum_iov
  *   n         how many pieces, at most THRUM_IOVECS_MAX
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: the size of all pieces; fewer if the call was cut short after so many bytes; a negative
- *   error code if no byte was written.
+ *   error code if no byte was written. Other codes are the system's, such as -ECONNRESET.
  * Errors:
- *   -EINVAL     there are too many pieces, or more bytes than a ssize_t counts
- *   -EBADF      `io` is stale, or was closed or released during the call
- *   -ESHUTDOWN  in the child of a fork: `io` is the parent's, or the call would wait
- *   -ETIMEDOUT  the deadline passed
- *   -ECANCELED  the caller was cancelled
- *   -EPIPE      the peer reads no more
- *   -EMFILE     the process has no descriptor for a wait
- *   -ENFILE     the system has no descriptor for a wait
- *   -ENOMEM     there is no memory for a wait
- *   -ENOSPC     the user waits for too many descriptors (fs.epoll.max_user_watches), or a device is
- *               full
- *   -ENOSYS     a sandbox refuses epoll or eventfd; some return another code
- *   others      the system's, such as -ECONNRESET
+ *   -EINVAL           there are too many pieces, or more bytes than a ssize_t counts
+ *   -EBADF            `io` is stale, or was closed or released during the call
+ *   -ESHUTDOWN        in the child of a fork: `io` is the parent's, or the call would wait
+ *   -ETIMEDOUT        the deadline passed
+ *   -ECANCELED        the caller was cancelled
+ *   -EPIPE            the peer reads no more
+ *   -EMFILE, -ENFILE  the process or the system has no descriptor for a wait
+ *   -ENOMEM           there is no memory for a wait
+ *   -ENOSPC           the user waits for too many descriptors (fs.epoll.max_user_watches), or a
+ *                     device is full
+ *   -ENOSYS           a sandbox refuses epoll or eventfd; some return another code
  * Context: any thread; may suspend; cancellable.
  * Ordering: none.
  * Example:
@@ -499,22 +491,22 @@ THRUM_API THRUM_NODISCARD int64_t thrum_writev_until(thrum_io io, const thrum_io
  *   limit     the most bytes, or UINT64_MAX for all
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: the number of bytes that were written to `to`; 0 if the end came first or `limit` is 0;
- *   a negative error code if no byte was written, or if bytes were lost.
+ *   a negative error code if no byte was written, or if bytes were lost. Other codes are the
+ *   system's for one of the two, such as -ECONNRESET.
  * Errors:
- *   -EBADF       one of the two is stale, or was closed or released during the call
- *   -ESHUTDOWN   in the child of a fork: one of the two is the parent's, or the call would wait
- *   -ETIMEDOUT   the deadline passed
- *   -ECANCELED   the caller was cancelled
- *   -EOPNOTSUPP  one of the two is a socket with messages
- *   -EIO         bytes that were read are lost, or the device has failed
- *   -EPIPE       the peer of `to` reads no more
- *   -EMFILE      the process has no descriptor for a wait
- *   -ENFILE      the system has no descriptor for a wait
- *   -ENOMEM      there is no memory for the bytes, or for a wait
- *   -ENOSPC      the user waits for too many descriptors (fs.epoll.max_user_watches), or a device
- *                is full
- *   -ENOSYS      a sandbox refuses epoll or eventfd; some return another code
- *   others       the system's for one of the two, such as -ECONNRESET
+ *   -EBADF            one of the two is stale, or was closed or released during the call
+ *   -ESHUTDOWN        in the child of a fork: one of the two is the parent's, or the call would
+ *                     wait
+ *   -ETIMEDOUT        the deadline passed
+ *   -ECANCELED        the caller was cancelled
+ *   -EOPNOTSUPP       one of the two is a socket with messages
+ *   -EIO              bytes that were read are lost, or the device has failed
+ *   -EPIPE            the peer of `to` reads no more
+ *   -EMFILE, -ENFILE  the process or the system has no descriptor for a wait
+ *   -ENOMEM           there is no memory for the bytes, or for a wait
+ *   -ENOSPC           the user waits for too many descriptors (fs.epoll.max_user_watches), or a
+ *                     device is full
+ *   -ENOSYS           a sandbox refuses epoll or eventfd; some return another code
  * Context: any thread; may suspend; cancellable.
  * Ordering: none.
  * Example:

@@ -82,29 +82,28 @@ typedef struct thrum_listen_options {
  *   out      set to the listener, which is the caller's to close
  *   address  where to listen, one of the texts above
  *   options  how to listen, or NULL for the defaults; not kept
- * Returns: 0, or a negative error code; nothing is opened then.
+ * Returns: 0, or a negative error code; nothing is opened then. Other codes are the system's for
+ *   the address.
  * Errors:
- *   -EINVAL         the address or the options make no sense, or a pointer is NULL
- *   -ENAMETOOLONG   a host has more than 255 bytes, or a path or name is too long
- *   -EADDRINUSE     somebody listens there already, or the file of the UNIX socket exists
- *   -EADDRNOTAVAIL  the machine does not have the address
- *   -EACCES         the process may not listen there
- *   -EAFNOSUPPORT   the system does not have this kind of address
- *   -ENOENT         there is no such host or directory; for "activation:" the process got no
- *                   socket, or no further one of the name
- *   -EAGAIN         no name server could answer, or the system refuses a thread for the lookup
- *   -EIO            the lookup failed otherwise
- *   -ECANCELED      the caller was cancelled during the lookup
- *   -ESHUTDOWN      in the child of a fork: the lookup would wait
- *   -EMFILE         the process has too many descriptors
- *   -ENFILE         the system has too many descriptors
- *   -ENOMEM         there is no memory
- *   -EBADMSG        "activation:": the environment makes no sense
- *   -EBADF          "activation:": the environment names a descriptor that is not open
- *   -ENOTSOCK       "activation:": it names a descriptor that is no socket
- *   -EOPNOTSUPP     "activation:": it names a socket that neither listens nor takes datagrams
- *   others          the system's for the address
- * Context: any thread; may suspend, to look a name up; cancellable.
+ *   -EINVAL           the address or the options make no sense, or a pointer is NULL
+ *   -ENAMETOOLONG     a host has more than 255 bytes, or a path or name is too long
+ *   -EADDRINUSE       somebody listens there already, or the file of the UNIX socket exists
+ *   -EADDRNOTAVAIL    the machine does not have the address
+ *   -EACCES           the process may not listen there
+ *   -EAFNOSUPPORT     the system does not have this kind of address
+ *   -ENOENT           there is no such host or directory; for "activation:" the process got no
+ *                     socket, or no further one of the name
+ *   -EAGAIN           no name server could answer, or the system refuses a thread for the lookup
+ *   -EIO              the lookup failed otherwise
+ *   -ECANCELED        the caller was cancelled during the lookup
+ *   -ESHUTDOWN        in the child of a fork: the lookup would wait
+ *   -EMFILE, -ENFILE  the process or the system has too many descriptors
+ *   -ENOMEM           there is no memory
+ *   -EBADMSG          "activation:": the environment makes no sense
+ *   -EBADF            "activation:": the environment names a descriptor that is not open
+ *   -ENOTSOCK         "activation:": it names a descriptor that is no socket
+ *   -EOPNOTSUPP       "activation:": it names a socket that neither listens nor takes datagrams
+ * Context: any thread; may suspend; cancellable. It suspends only to look a name up.
  * Ordering: none.
  * Example: examples/echo.c
  * See also: thrum_accept, thrum_serve, thrum_io_local
@@ -127,19 +126,19 @@ THRUM_API THRUM_NODISCARD int thrum_listen(thrum_io *out, const char *address,
  *             THRUM_FOREVER
  * Returns: 0, or a negative error code.
  * Errors:
- *   -EINVAL      `out` is NULL, or `listener` does not listen
- *   -EOPNOTSUPP  `listener` is of a kind that does not listen
- *   -ENOTSOCK    `listener` is no socket
- *   -EBADF       `listener` is stale, or was closed or released during the call
- *   -ESHUTDOWN   in the child of a fork: `listener` is the parent's, or the call would wait
- *   -ETIMEDOUT   the deadline passed
- *   -ECANCELED   the caller was cancelled
- *   -EMFILE      the process has too many descriptors; the connection still waits
- *   -ENFILE      the system has too many descriptors; the connection still waits
- *   -ENOMEM      there is no memory; the connection may be lost
- *   -ENOBUFS     the system has no memory for sockets; the connection may be lost
- *   -ENOSPC      the user waits for too many descriptors (fs.epoll.max_user_watches)
- *   -ENOSYS      a sandbox refuses epoll or eventfd; some return another code
+ *   -EINVAL           `out` is NULL, or `listener` does not listen
+ *   -EOPNOTSUPP       `listener` is of a kind that does not listen
+ *   -ENOTSOCK         `listener` is no socket
+ *   -EBADF            `listener` is stale, or was closed or released during the call
+ *   -ESHUTDOWN        in the child of a fork: `listener` is the parent's, or the call would wait
+ *   -ETIMEDOUT        the deadline passed
+ *   -ECANCELED        the caller was cancelled
+ *   -EMFILE, -ENFILE  the process or the system has too many descriptors; the connection still
+ *                     waits
+ *   -ENOMEM           there is no memory; the connection may be lost
+ *   -ENOBUFS          the system has no memory for sockets; the connection may be lost
+ *   -ENOSPC           the user waits for too many descriptors (fs.epoll.max_user_watches)
+ *   -ENOSYS           a sandbox refuses epoll or eventfd; some return another code
  * Context: any thread; may suspend; cancellable.
  * Ordering: none.
  * Example:
@@ -168,26 +167,25 @@ THRUM_API THRUM_NODISCARD int thrum_accept_until(thrum_io listener, thrum_io *ou
  *   address   the address, with a host: "tcp::80" is only for listeners
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: 0, or a negative error code; nothing is opened then. If several addresses fail, it is
- *   the code of the first that could at least be tried.
+ *   the code of the first that could at least be tried. Other codes are the system's for the
+ *   address.
  * Errors:
- *   -EINVAL        the address makes no sense, or a pointer is NULL
- *   -ENAMETOOLONG  a host has more than 255 bytes, or a path or name is too long
- *   -ECONNREFUSED  nobody listens there
- *   -ENETUNREACH   there is no route to the network
- *   -EHOSTUNREACH  the host cannot be reached
- *   -ENOENT        there is no such host, or no such UNIX socket
- *   -EACCES        the process may not connect there
- *   -ETIMEDOUT     the deadline passed, or the host did not answer the system in time
- *   -ECANCELED     the caller was cancelled
- *   -EAGAIN        no name server could answer, or the system refuses a thread for the lookup
- *   -EIO           the lookup failed otherwise
- *   -ESHUTDOWN     in the child of a fork: the call would wait
- *   -EMFILE        the process has too many descriptors
- *   -ENFILE        the system has too many descriptors
- *   -ENOMEM        there is no memory
- *   -ENOSPC        the user waits for too many descriptors (fs.epoll.max_user_watches)
- *   -ENOSYS        a sandbox refuses epoll or eventfd; some return another code
- *   others         the system's for the address
+ *   -EINVAL           the address makes no sense, or a pointer is NULL
+ *   -ENAMETOOLONG     a host has more than 255 bytes, or a path or name is too long
+ *   -ECONNREFUSED     nobody listens there
+ *   -ENETUNREACH      there is no route to the network
+ *   -EHOSTUNREACH     the host cannot be reached
+ *   -ENOENT           there is no such host, or no such UNIX socket
+ *   -EACCES           the process may not connect there
+ *   -ETIMEDOUT        the deadline passed, or the host did not answer the system in time
+ *   -ECANCELED        the caller was cancelled
+ *   -EAGAIN           no name server could answer, or the system refuses a thread for the lookup
+ *   -EIO              the lookup failed otherwise
+ *   -ESHUTDOWN        in the child of a fork: the call would wait
+ *   -EMFILE, -ENFILE  the process or the system has too many descriptors
+ *   -ENOMEM           there is no memory
+ *   -ENOSPC           the user waits for too many descriptors (fs.epoll.max_user_watches)
+ *   -ENOSYS           a sandbox refuses epoll or eventfd; some return another code
  * Context: any thread; may suspend; cancellable.
  * Ordering: none.
  * Example: examples/proxy.c
@@ -228,8 +226,8 @@ THRUM_API THRUM_NODISCARD int thrum_io_peer(thrum_io io, char *text, size_t size
 typedef enum {
     THRUM_IO_NO_DELAY,  /* TCP: 1: small writes are sent at once, the default here; 0: they may be
                            delayed */
-    THRUM_IO_KEEPALIVE, /* TCP: ns after which the system probes a silent peer, at most 32,767 s;
-                           0: never */
+    THRUM_IO_KEEPALIVE, /* TCP: ns from one probe of a silent peer to the next, at most 32,767 s;
+                           0: no probes */
     THRUM_IO_RECEIVE_BUFFER, /* bytes that the system keeps; it may take more or less than asked */
     THRUM_IO_SEND_BUFFER,    /* the same for bytes that are sent */
     THRUM_IO_BROADCAST,      /* UDP: 1: datagrams may go to all hosts of a network */
@@ -246,12 +244,11 @@ typedef enum {
  *   value   the new value, not below 0; thrum_io_get_option: set to the present one
  * Returns: 0, or a negative error code; nothing is changed then.
  * Errors:
- *   -EINVAL       there is no such option, or `value` is below 0 or NULL
- *   -EBADF        `io` is stale
- *   -ESHUTDOWN    in the child of a fork: `io` is the parent's
- *   -ENOTSOCK     `io` is no socket
- *   -EOPNOTSUPP   this kind of socket does not have the option
- *   -ENOPROTOOPT  this kind of socket does not have the option
+ *   -EINVAL               there is no such option, or `value` is below 0 or NULL
+ *   -EBADF                `io` is stale
+ *   -ESHUTDOWN            in the child of a fork: `io` is the parent's
+ *   -ENOTSOCK             `io` is no socket
+ *   -EOPNOTSUPP, -ENOPROTOOPT  this kind of socket does not have the option
  * Context: any thread; never suspends.
  * Ordering: none.
  * Example: examples/proxy.c
@@ -282,11 +279,10 @@ THRUM_STATIC_ASSERT(sizeof(thrum_address) == 128, "part of the ABI");
  *   text  the text
  * Returns: 0, or a negative error code; `*out` is unchanged then.
  * Errors:
- *   -EINVAL        the text is no address or has a name, or a pointer is NULL
- *   -ENAMETOOLONG  a path or name is too long
- *   -EMFILE        the text names an interface ("[fe80::1%eth0]:80"), and the process has no
- *                  descriptor to look for it
- *   -ENFILE        the same, and the system has no descriptor
+ *   -EINVAL           the text is no address or has a name, or a pointer is NULL
+ *   -ENAMETOOLONG     a path or name is too long
+ *   -EMFILE, -ENFILE  the text names an interface ("[fe80::1%eth0]:80"), and there is no descriptor
+ *                     to look for it
  * Context: any thread; never suspends.
  * Ordering: none.
  * Example:
@@ -343,21 +339,21 @@ THRUM_API THRUM_NODISCARD int thrum_address_text(const thrum_address *address, c
  *   out       memory for `max` addresses
  *   max       the most addresses to write; there are at most 32
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: how many addresses were written, at least 1, or a negative error code.
+ * Returns: how many addresses were written, at least 1, or a negative error code. Other codes are
+ *   the resolver's, from the system.
  * Errors:
- *   -EINVAL        `host` is NULL or empty, `out` is NULL, `max` is 0, or there is no such family
- *   -ENAMETOOLONG  `host` has more than 255 bytes
- *   -ENOENT        there is no such host, or it has no address of the family
- *   -EAGAIN        no name server could answer; or the system refuses a thread and none has begun a
- *                  lookup for 100 ms
- *   -EIO           the resolver failed otherwise
- *   -EMFILE        the process has no descriptor for the resolver
- *   -ENFILE        the system has no descriptor for the resolver
- *   -ENOMEM        there is no memory
- *   -ETIMEDOUT     the deadline passed
- *   -ECANCELED     the caller was cancelled
- *   -ESHUTDOWN     in the child of a fork: the call would wait
- *   others         the resolver's, from the system
+ *   -EINVAL           `host` is NULL or empty, `out` is NULL, `max` is 0, or there is no such
+ *                     family
+ *   -ENAMETOOLONG     `host` has more than 255 bytes
+ *   -ENOENT           there is no such host, or it has no address of the family
+ *   -EAGAIN           no name server could answer; or the system refuses a thread and none has
+ *                     begun a lookup for 100 ms
+ *   -EIO              the resolver failed otherwise
+ *   -EMFILE, -ENFILE  the process or the system has no descriptor for the resolver
+ *   -ENOMEM           there is no memory
+ *   -ETIMEDOUT        the deadline passed
+ *   -ECANCELED        the caller was cancelled
+ *   -ESHUTDOWN        in the child of a fork: the call would wait
  * Context: any thread; may suspend; cancellable.
  * Ordering: none.
  * Example:
@@ -379,23 +375,20 @@ THRUM_API THRUM_NODISCARD int thrum_resolve(const char *host, uint16_t port, uns
  *   size      how many bytes
  *   to        where it goes; NULL: to the address that the socket was dialed to
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: `size`, or a negative error code.
+ * Returns: `size`, or a negative error code. Other codes are the system's, such as -ENETUNREACH.
  * Errors:
- *   -EOPNOTSUPP    `io` has no datagrams
- *   -EMSGSIZE      there are more bytes than a datagram can have
- *   -EDESTADDRREQ  there is no address to send to
- *   -ENOTCONN      there is no address to send to
- *   -ECONNREFUSED  nobody receives there; it may be about an earlier datagram
- *   -EBADF         `io` is stale, or was closed or released during the call
- *   -ESHUTDOWN     in the child of a fork: `io` is the parent's, or the call would wait
- *   -ETIMEDOUT     the deadline passed
- *   -ECANCELED     the caller was cancelled
- *   -EMFILE        the process has no descriptor for a wait
- *   -ENFILE        the system has no descriptor for a wait
- *   -ENOMEM        there is no memory for a wait
- *   -ENOSPC        the user waits for too many descriptors (fs.epoll.max_user_watches)
- *   -ENOSYS        a sandbox refuses epoll or eventfd; some return another code
- *   others         the system's, such as -ENETUNREACH
+ *   -EOPNOTSUPP           `io` has no datagrams
+ *   -EMSGSIZE             there are more bytes than a datagram can have
+ *   -EDESTADDRREQ, -ENOTCONN  there is no address to send to
+ *   -ECONNREFUSED         nobody receives there; it may be about an earlier datagram
+ *   -EBADF                `io` is stale, or was closed or released during the call
+ *   -ESHUTDOWN            in the child of a fork: `io` is the parent's, or the call would wait
+ *   -ETIMEDOUT            the deadline passed
+ *   -ECANCELED            the caller was cancelled
+ *   -EMFILE, -ENFILE      the process or the system has no descriptor for a wait
+ *   -ENOMEM               there is no memory for a wait
+ *   -ENOSPC               the user waits for too many descriptors (fs.epoll.max_user_watches)
+ *   -ENOSYS               a sandbox refuses epoll or eventfd; some return another code
  * Context: any thread; may suspend; cancellable.
  * Ordering: none.
  * Example:
@@ -418,20 +411,19 @@ THRUM_API THRUM_NODISCARD int64_t thrum_send_to(thrum_io io, const void *from, s
  *   size      the most bytes to write; the rest of a longer datagram is lost
  *   from      set to the sender's address, or NULL
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: the datagram's length, which may be above `size`, or a negative error code.
+ * Returns: the datagram's length, which may be above `size`, or a negative error code. Other codes
+ *   are the system's.
  * Errors:
- *   -EOPNOTSUPP    `io` has no datagrams
- *   -ECONNREFUSED  nobody receives at the address that was dialed
- *   -EBADF         `io` is stale, or was closed or released during the call
- *   -ESHUTDOWN     in the child of a fork: `io` is the parent's, or the call would wait
- *   -ETIMEDOUT     the deadline passed
- *   -ECANCELED     the caller was cancelled
- *   -EMFILE        the process has no descriptor for a wait
- *   -ENFILE        the system has no descriptor for a wait
- *   -ENOMEM        there is no memory for a wait
- *   -ENOSPC        the user waits for too many descriptors (fs.epoll.max_user_watches)
- *   -ENOSYS        a sandbox refuses epoll or eventfd; some return another code
- *   others         the system's
+ *   -EOPNOTSUPP       `io` has no datagrams
+ *   -ECONNREFUSED     nobody receives at the address that was dialed
+ *   -EBADF            `io` is stale, or was closed or released during the call
+ *   -ESHUTDOWN        in the child of a fork: `io` is the parent's, or the call would wait
+ *   -ETIMEDOUT        the deadline passed
+ *   -ECANCELED        the caller was cancelled
+ *   -EMFILE, -ENFILE  the process or the system has no descriptor for a wait
+ *   -ENOMEM           there is no memory for a wait
+ *   -ENOSPC           the user waits for too many descriptors (fs.epoll.max_user_watches)
+ *   -ENOSYS           a sandbox refuses epoll or eventfd; some return another code
  * Context: any thread; may suspend; cancellable.
  * Ordering: none.
  * Example:
@@ -462,23 +454,20 @@ typedef struct thrum_datagram {
  *   n          how many there are
  *   deadline   when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: `n`; fewer if an error, the deadline or a cancel came after so many; a negative error
- *   code if none was sent.
+ *   code if none was sent. Other codes are the system's, such as -ENETUNREACH.
  * Errors:
- *   -EOPNOTSUPP    `io` has no datagrams
- *   -EMSGSIZE      the first has more bytes than a datagram can have
- *   -EDESTADDRREQ  the first has no address to go to
- *   -ENOTCONN      the first has no address to go to
- *   -ECONNREFUSED  nobody receives there; it may be about an earlier datagram
- *   -EBADF         `io` is stale, or was closed or released during the call
- *   -ESHUTDOWN     in the child of a fork: `io` is the parent's, or the call would wait
- *   -ETIMEDOUT     the deadline passed
- *   -ECANCELED     the caller was cancelled
- *   -EMFILE        the process has no descriptor for a wait
- *   -ENFILE        the system has no descriptor for a wait
- *   -ENOMEM        there is no memory for a wait
- *   -ENOSPC        the user waits for too many descriptors (fs.epoll.max_user_watches)
- *   -ENOSYS        a sandbox refuses epoll or eventfd; some return another code
- *   others         the system's, such as -ENETUNREACH
+ *   -EOPNOTSUPP           `io` has no datagrams
+ *   -EMSGSIZE             the first has more bytes than a datagram can have
+ *   -EDESTADDRREQ, -ENOTCONN  the first has no address to go to
+ *   -ECONNREFUSED         nobody receives there; it may be about an earlier datagram
+ *   -EBADF                `io` is stale, or was closed or released during the call
+ *   -ESHUTDOWN            in the child of a fork: `io` is the parent's, or the call would wait
+ *   -ETIMEDOUT            the deadline passed
+ *   -ECANCELED            the caller was cancelled
+ *   -EMFILE, -ENFILE      the process or the system has no descriptor for a wait
+ *   -ENOMEM               there is no memory for a wait
+ *   -ENOSPC               the user waits for too many descriptors (fs.epoll.max_user_watches)
+ *   -ENOSYS               a sandbox refuses epoll or eventfd; some return another code
  * Context: any thread; may suspend; cancellable.
  * Ordering: none.
  * Example:
@@ -497,21 +486,19 @@ THRUM_API THRUM_NODISCARD int thrum_send_many(thrum_io io, const thrum_datagram 
  *   datagrams  each has memory for the bytes; the call sets `length` and `address`
  *   n          the most datagrams to take
  *   deadline   when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: how many were taken, at least 1, or a negative error code.
+ * Returns: how many were taken, at least 1, or a negative error code. Other codes are the system's.
  * Errors:
- *   -EINVAL        `n` is 0
- *   -EOPNOTSUPP    `io` has no datagrams
- *   -ECONNREFUSED  nobody receives at the address that was dialed
- *   -EBADF         `io` is stale, or was closed or released during the call
- *   -ESHUTDOWN     in the child of a fork: `io` is the parent's, or the call would wait
- *   -ETIMEDOUT     the deadline passed
- *   -ECANCELED     the caller was cancelled
- *   -EMFILE        the process has no descriptor for a wait
- *   -ENFILE        the system has no descriptor for a wait
- *   -ENOMEM        there is no memory for a wait
- *   -ENOSPC        the user waits for too many descriptors (fs.epoll.max_user_watches)
- *   -ENOSYS        a sandbox refuses epoll or eventfd; some return another code
- *   others         the system's
+ *   -EINVAL           `n` is 0
+ *   -EOPNOTSUPP       `io` has no datagrams
+ *   -ECONNREFUSED     nobody receives at the address that was dialed
+ *   -EBADF            `io` is stale, or was closed or released during the call
+ *   -ESHUTDOWN        in the child of a fork: `io` is the parent's, or the call would wait
+ *   -ETIMEDOUT        the deadline passed
+ *   -ECANCELED        the caller was cancelled
+ *   -EMFILE, -ENFILE  the process or the system has no descriptor for a wait
+ *   -ENOMEM           there is no memory for a wait
+ *   -ENOSPC           the user waits for too many descriptors (fs.epoll.max_user_watches)
+ *   -ENOSYS           a sandbox refuses epoll or eventfd; some return another code
  * Context: any thread; may suspend; cancellable.
  * Ordering: none.
  * Example:
@@ -542,21 +529,19 @@ THRUM_API THRUM_NODISCARD int thrum_receive_many(thrum_io io, thrum_datagram *da
  *   n         how many descriptors, at most THRUM_FDS_MAX
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: `size`; fewer if the call was cut short after so many bytes; a negative error code if no
- *   byte was written.
+ *   byte was written. Other codes are the system's.
  * Errors:
- *   -EINVAL     `size` is 0, `n` is above THRUM_FDS_MAX, or `io` is no UNIX socket
- *   -EBADF      `io` is stale, or was closed or released during the call; or one of `fds` is not
- *               open
- *   -ESHUTDOWN  in the child of a fork: `io` is the parent's, or the call would wait
- *   -ETIMEDOUT  the deadline passed
- *   -ECANCELED  the caller was cancelled
- *   -EPIPE      the peer reads no more
- *   -EMFILE     the process has no descriptor for a wait
- *   -ENFILE     the system has no descriptor for a wait
- *   -ENOMEM     there is no memory for a wait
- *   -ENOSPC     the user waits for too many descriptors (fs.epoll.max_user_watches)
- *   -ENOSYS     a sandbox refuses epoll or eventfd; some return another code
- *   others      the system's
+ *   -EINVAL           `size` is 0, `n` is above THRUM_FDS_MAX, or `io` is no UNIX socket
+ *   -EBADF            `io` is stale, or was closed or released during the call; or one of `fds` is
+ *                     not open
+ *   -ESHUTDOWN        in the child of a fork: `io` is the parent's, or the call would wait
+ *   -ETIMEDOUT        the deadline passed
+ *   -ECANCELED        the caller was cancelled
+ *   -EPIPE            the peer reads no more
+ *   -EMFILE, -ENFILE  the process or the system has no descriptor for a wait
+ *   -ENOMEM           there is no memory for a wait
+ *   -ENOSPC           the user waits for too many descriptors (fs.epoll.max_user_watches)
+ *   -ENOSYS           a sandbox refuses epoll or eventfd; some return another code
  * Context: any thread; may suspend; cancellable.
  * Ordering: none.
  * Example:
@@ -580,21 +565,20 @@ THRUM_API THRUM_NODISCARD int64_t thrum_send_fds(thrum_io io, const void *from, 
  *   fds       memory for `*n` descriptors
  *   n         set to how many descriptors came, to 0 with an error
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: the number of bytes, 0 at the end, or a negative error code.
+ * Returns: the number of bytes, 0 at the end, or a negative error code. Other codes are the
+ *   system's.
  * Errors:
- *   -EINVAL     `n` is NULL, `size` is 0, or `io` is no UNIX socket
- *   -EMSGSIZE   more descriptors came than there is room for, or the process may have no more; all
- *               are closed, and the bytes are lost
- *   -EBADF      `io` is stale, or was closed or released during the call
- *   -ESHUTDOWN  in the child of a fork: `io` is the parent's, or the call would wait
- *   -ETIMEDOUT  the deadline passed
- *   -ECANCELED  the caller was cancelled
- *   -EMFILE     the process has no descriptor for a wait
- *   -ENFILE     the system has no descriptor for a wait
- *   -ENOMEM     there is no memory for a wait
- *   -ENOSPC     the user waits for too many descriptors (fs.epoll.max_user_watches)
- *   -ENOSYS     a sandbox refuses epoll or eventfd; some return another code
- *   others      the system's
+ *   -EINVAL           `n` is NULL, `size` is 0, or `io` is no UNIX socket
+ *   -EMSGSIZE         more descriptors came than there is room for, or the process may have no
+ *                     more; all are closed, and the bytes are lost
+ *   -EBADF            `io` is stale, or was closed or released during the call
+ *   -ESHUTDOWN        in the child of a fork: `io` is the parent's, or the call would wait
+ *   -ETIMEDOUT        the deadline passed
+ *   -ECANCELED        the caller was cancelled
+ *   -EMFILE, -ENFILE  the process or the system has no descriptor for a wait
+ *   -ENOMEM           there is no memory for a wait
+ *   -ENOSPC           the user waits for too many descriptors (fs.epoll.max_user_watches)
+ *   -ENOSYS           a sandbox refuses epoll or eventfd; some return another code
  * Context: any thread; may suspend; cancellable.
  * Ordering: none.
  * Example:
