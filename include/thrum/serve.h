@@ -1,5 +1,7 @@
 /*
- * thrum/serve.h: a server: a task for each connection, until it is told to end.
+ * thrum/serve.h: a server: a task for each connection, and an orderly end. thrum_serve accepts
+ * connections and starts a task for each. When it is asked to end, it *drains*: it accepts nothing
+ * more, idle connections end, and the others may finish.
  *
  *     static int talk(thrum_io io, void *arg) {
  *         char text[4096];
@@ -24,75 +26,146 @@
 
 THRUM_BEGIN_DECLS
 
-/* How to serve; THRUM_SERVE_OPTIONS_INIT sets the defaults. */
+/* How to serve. The caller owns it; THRUM_SERVE_OPTIONS_INIT sets the defaults. */
 typedef struct thrum_serve_options {
     size_t size;              /* sizeof(thrum_serve_options); set by the init */
     unsigned connections_max; /* at a time; more wait in the listener's backlog; 0: no limit */
     unsigned reserved;
-    thrum_time drain;        /* how long connections may go on at the end; default: 10 s */
-    thrum_event *stop;       /* when it is signaled the server ends; NULL: none */
-    const int *stop_signals; /* the same for these signals, a list that 0 ends; NULL: none */
+    thrum_time drain;        /* ns that connections may go on while it drains; default: 10 s */
+    thrum_event *stop;       /* the server ends when it is signaled; NULL: none */
+    const int *stop_signals; /* the server ends at these signals, a list that 0 ends; NULL: none */
     /* Called once, by the caller of thrum_serve, before the first connection is accepted; NULL:
      * none. */
     void (*started)(thrum_io listener, void *arg);
 } thrum_serve_options;
 
-/* The defaults. */
+/* The initializer of a thrum_serve_options: no limit, 10 s to drain, no event and no signals. */
 /* clang-format off */
 #define THRUM_SERVE_OPTIONS_INIT \
     { sizeof(thrum_serve_options), 0, 0, THRUM_S(10), NULL, NULL, NULL }
 /* clang-format on */
 
 /*
- * Accepts connections and calls `connection(io, arg)` for each, in a task of its own; when that
- * returns, `io` is closed, if it has not done so itself. Its value is dropped. The connections are
- * shared out among the workers in turn. Where no descriptor is left to accept with, it tries again
- * when a connection of its own has ended, and every 100 ms. In dumps and traces the task of a
- * connection is named by its descriptor and the listener's address, "fd 12 of tcp:127.0.0.1:80",
- * unless the function gives it another name (thrum_set_name), and the one that accepts is named
- * "serves tcp:127.0.0.1:80"; names are cut after 31 bytes.
+ * Accepts connections and calls `connection(io, arg)` for each, in its own task. When the function
+ * returns, `io` is closed if the function has not done so. Its result is ignored. The connections
+ * are distributed evenly among the workers.
  *
- * A lack of memory, the system's or the program's (-ENOMEM, -ENOBUFS), does not end by itself, and
- * the connection may be lost: so the server drains, and returns the code. A program that would
- * rather go on calls thrum_serve again on the same listener, whose backlog has kept those that came
- * meanwhile. It pauses before: otherwise it would do nothing else while the lack lasts.
+ * The server goes on until the listener is closed, `stop` is signaled, one of the signals comes,
+ * the caller is cancelled, or accepting fails. Then it drains: connections that wait in
+ * thrum_serve_read or thrum_serve_idle are notified, and the others go on. After `options->drain`
+ * the remaining ones are cancelled. The call returns when all have ended. The listener stays the
+ * caller's.
  *
- * It serves until the listener is closed, `stop` or one of the signals comes, the caller is
- * cancelled, or accepting fails. Then it *drains*: it accepts nothing more, connections that wait
- * in thrum_serve_read or thrum_serve_idle are told, and the others go on. After `options->drain`
- * those that are left are cancelled. It returns when all have ended. The listener stays the
- * caller's. `options` may be NULL and is not kept. The signals are caught (thrum/signal.h) until it
- * drains: from then on they do what they did before, so that a second one may end what hangs. But
- * after one of them has come, the next ones are let pass for a second: timeout(1) sends two at
- * once, and the second would end the program in the middle of its answers. (What was there before,
- * if not a handler of the program's, is then done by a handler of the library's, which stays.) When
- * `started` is called they are caught already: there is the place to say that the server is ready.
+ * The signals are caught (thrum/signal.h) before `started` is called, so that function can announce
+ * that the server is ready. When draining starts, the previous signal actions are restored, so a
+ * second signal may end a process that hangs. After a signal has come, further ones are ignored for
+ * one second, because timeout(1) sends two at once. For this a handler of the library may stay
+ * installed and perform the previous action.
  *
- * A task and a bound thread may call it. It may suspend. It returns 0 when all connections have
- * ended by themselves; -ETIMEDOUT when some had to be cancelled; -ECANCELED when the caller was
- * cancelled; -EINVAL for options that make no sense, or a signal that cannot be caught; -ESRCH on a
- * plain thread; the codes of thrum_signal_catch; or the one with which accepting, or starting a
- * connection, failed (-EINVAL, -EOPNOTSUPP or -ENOTSOCK for what does not listen, -ENOMEM, ...).
+ * If there is no descriptor for a new connection, the server tries again when one of its
+ * connections has ended, and every 100 ms. A lack of memory (-ENOMEM, -ENOBUFS) does not end by
+ * itself, and the new connection may be lost. So the server drains and returns the code. To
+ * continue, call thrum_serve again on the same listener after a pause; its backlog has kept the
+ * connections that came meanwhile.
+ *
+ * In dumps and traces the task of a connection has the name "fd 12 of tcp:127.0.0.1:80", from its
+ * descriptor and the listener's address, unless the function sets another (thrum_set_name). The
+ * task that accepts has the name "serves tcp:127.0.0.1:80". Names are cut after 31 bytes.
+ *
+ * Parameters:
+ *   listener    a listener, from thrum_listen or thrum_io_adopt
+ *   connection  the function that handles one connection
+ *   arg         the second argument of `connection` and `options->started`
+ *   options     how to serve, or NULL for the defaults; not kept
+ * Returns: 0 when all connections have ended by themselves, else a negative error code. Whatever
+ *   the code is, all connections have ended. Other codes are those with which accepting or starting
+ *   a connection failed.
+ * Errors:
+ *   -EINVAL            `connection` is NULL, the options make no sense, a signal cannot be caught,
+ *                      or `listener` does not listen
+ *   -ESRCH             the caller is a plain thread
+ *   -EBADF             `listener` was stale at the beginning
+ *   -ESHUTDOWN         in the child of a fork: `listener` is the parent's, or the call would wait
+ *   -ETIMEDOUT         connections were cancelled after `options->drain`
+ *   -ECANCELED         the caller was cancelled
+ *   -EOPNOTSUPP        `listener` is of a kind that does not listen
+ *   -ENOTSOCK          `listener` is no socket
+ *   -EBUSY             the program has put its own handler before the library's for the third time
+ *                      (thrum_signal_catch)
+ *   -EMFILE, -ENFILE   there is no descriptor to begin with
+ *   -ENOMEM, -ENOBUFS  there is no memory for the server or for a connection
+ * Context: a task or a bound thread; may suspend; cancellable.
+ * Ordering: the writes before the call are visible to each `connection`, and the writes of each
+ *   `connection` are visible after the call.
+ * Example: examples/echo.c
+ * See also: thrum_listen, thrum_serve_read, thrum_serve_idle, thrum_accept
  */
 THRUM_API THRUM_NODISCARD int thrum_serve(thrum_io listener,
                                           int (*connection)(thrum_io io, void *arg), void *arg,
                                           const thrum_serve_options *options);
 
 /*
- * Waits until the next request of a connection of thrum_serve begins: until there is something to
- * read, or the end. It asks the descriptor only: a request that came together with an earlier one,
- * and lies in a stream's buffer, is not seen, so thrum_stream_buffered is to be asked before, and
- * thrum_tls_is_readable of TLS. The connection's function may call it, and tasks that end before
- * that function returns. It may suspend. It returns 0; -ESHUTDOWN when the server drains, and there
- * is nothing to read: the connection is to end; -ETIMEDOUT, -ECANCELED; -EINVAL for a descriptor
- * that thrum_serve has not accepted; -ESRCH on a plain thread.
+ * Waits until the next request of a connection begins: until there are bytes to read, or the end.
+ * It is for the time between two requests, in which a draining server may end the connection.
+ *
+ * The call looks at the descriptor only. Bytes that came with an earlier request and are in a
+ * buffer are not seen: call thrum_stream_buffered for a stream, and thrum_tls_is_readable for TLS,
+ * first. The connection's function may make the call, and so may tasks that end before that
+ * function returns.
+ *
+ * Parameters:
+ *   io        a connection that thrum_serve has accepted
+ *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
+ * Returns: 0 when there is something to read, or a negative error code.
+ * Errors:
+ *   -ESHUTDOWN        the server drains and there is nothing to read, so the connection should end;
+ *                     or in the child of a fork
+ *   -ETIMEDOUT        the deadline passed
+ *   -ECANCELED        the caller was cancelled
+ *   -EINVAL           thrum_serve has not accepted `io`
+ *   -EBADF            `io` is stale, or was closed or released during the call
+ *   -ESRCH            the caller is a plain thread
+ *   -EMFILE, -ENFILE  the process or the system has no descriptor for a wait
+ *   -ENOMEM           there is no memory for a wait
+ *   -ENOSPC           the user waits for too many descriptors (fs.epoll.max_user_watches)
+ *   -ENOSYS           a sandbox refuses epoll or eventfd; some return another code
+ * Context: a task or a bound thread; may suspend; cancellable.
+ * Ordering: none.
+ * Example: examples/tls_echo.c
+ * See also: thrum_serve_read, thrum_serve, thrum_stream_buffered, thrum_tls_is_readable
  */
 THRUM_API THRUM_NODISCARD int thrum_serve_idle(thrum_io io, thrum_time deadline);
 
 /*
- * Does the same, and reads what there is, at least a byte, in one: it saves asking whether there is
- * something. It returns how much it read, or 0 at the end; its codes are those of thrum_serve_idle
- * and of thrum_read, and -EINVAL for a size of 0.
+ * Waits until the next request of a connection begins, and reads the bytes that are there. It does
+ * the work of thrum_serve_idle and thrum_read_until with fewer calls of the system.
+ *
+ * The connection's function may make the call, and so may tasks that end before that function
+ * returns.
+ *
+ * Parameters:
+ *   io        a connection that thrum_serve has accepted
+ *   to        memory for `size` bytes
+ *   size      the most bytes to read, at least 1
+ *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
+ * Returns: the number of bytes, 0 at the end, or a negative error code. Other codes are the
+ *   system's, such as -ECONNRESET.
+ * Errors:
+ *   -ESHUTDOWN        the server drains and there is nothing to read, so the connection should end;
+ *                     or in the child of a fork
+ *   -ETIMEDOUT        the deadline passed
+ *   -ECANCELED        the caller was cancelled
+ *   -EINVAL           `size` is 0, or thrum_serve has not accepted `io`
+ *   -EBADF            `io` is stale, or was closed or released during the call
+ *   -ESRCH            the caller is a plain thread
+ *   -EMFILE, -ENFILE  the process or the system has no descriptor for a wait
+ *   -ENOMEM           there is no memory for a wait
+ *   -ENOSPC           the user waits for too many descriptors (fs.epoll.max_user_watches)
+ *   -ENOSYS           a sandbox refuses epoll or eventfd; some return another code
+ * Context: a task or a bound thread; may suspend; cancellable.
+ * Ordering: none.
+ * Example: examples/echo.c
+ * See also: thrum_serve_idle, thrum_serve, thrum_read
  */
 THRUM_API THRUM_NODISCARD int64_t thrum_serve_read(thrum_io io, void *to, size_t size,
                                                    thrum_time deadline);
