@@ -1,5 +1,5 @@
 /*
- * thrum/process.h: programs that are started, fed, waited for and ended.
+ * thrum/process.h: processes: starting a program, feeding it, waiting for it and ending it.
  *
  *     const char *const argv[] = {"sort", "-n", NULL};
  *     thrum_process_output output;
@@ -9,25 +9,25 @@
  *     }
  *     thrum_process_output_free(&output);
  *
- * A program begins as one that a shell starts. None of its signals is blocked, although workers
- * block theirs. None is caught, and none is ignored but those that were when this program began
- * (nohup); what this program has itself ignored since, as servers do with SIGPIPE, is not. It has
- * the standard streams and no other descriptors, unless it is given some. It may use the CPUs that
- * the main thread may use if a task or a bound thread starts it, and else those of the thread that
- * does.
+ * A process begins as one that a shell starts. None of its signals is blocked, although workers
+ * block theirs. No signal is caught. Only signals that were ignored when this process began are
+ * ignored (nohup); signals that it has ignored since, as servers do with SIGPIPE, are not. The new
+ * process has the standard streams and no other descriptors, unless it is given some. If a task or
+ * a bound thread starts it, it may use the CPUs that the main thread may use, else those of the
+ * calling thread.
  *
  * Starting copies no memory, and runs no handlers of forks (pthread_atfork). The thread that starts
- * a program sleeps until the system has loaded it; for a task and a bound thread that is one of the
- * blocking pool's.
+ * a process sleeps until the system has loaded the program. For a task or a bound thread, it is a
+ * thread of the blocking pool.
  *
- * A process that has ended is known to the system until its handle is closed, so its number is
- * nobody else's. A program that waits for any child (`wait`, waitpid with -1), or ignores SIGCHLD,
- * takes that knowledge away: then signals find nothing, and on systems before Linux 6.15 a wait
- * returns -ECHILD. Handlers of SIGCHLD are called as for any child.
+ * The system keeps the number of an ended process until its handle is closed, so no other process
+ * gets it. If this process waits for any child (`wait`, waitpid with -1) or ignores SIGCHLD, that
+ * information is lost: then signals find nothing, and before Linux 6.15 a wait returns -ECHILD.
+ * Handlers of SIGCHLD are called as for any child.
  *
- * In the child of a fork every call on a handle of the parent's, but thrum_process_io, returns
- * -ESHUTDOWN; the close frees its memory. A call with NULL for a handle, or for where its result
- * goes, returns -EINVAL.
+ * In the child of a fork every call on a handle of the parent returns -ESHUTDOWN, except
+ * thrum_process_io; the close still frees its memory. A call with NULL for a handle or a result
+ * returns -EINVAL.
  */
 #ifndef THRUM_PROCESS_H
 #define THRUM_PROCESS_H
@@ -37,183 +37,329 @@
 
 THRUM_BEGIN_DECLS
 
-/* A program that was started, until thrum_process_close. */
+/* A process that was started. The library owns its memory until thrum_process_close. */
 typedef struct thrum_process thrum_process;
 
-/* What a standard stream of the program is. */
-#define THRUM_PROCESS_INHERIT 0u /* the same as ours */
-#define THRUM_PROCESS_NULL 1u    /* /dev/null */
-#define THRUM_PROCESS_PIPE 2u    /* a pipe, of which the caller gets the other end */
-#define THRUM_PROCESS_FD 3u      /* a descriptor, which stays the caller's */
-#define THRUM_PROCESS_OUTPUT 4u  /* of errors only: where the output goes */
+#define THRUM_PROCESS_INHERIT 0u /* a standard stream: the same as ours */
+#define THRUM_PROCESS_NULL 1u    /* a standard stream: /dev/null */
+#define THRUM_PROCESS_PIPE 2u    /* a standard stream: a pipe; the caller gets the other end */
+#define THRUM_PROCESS_FD 3u      /* a standard stream: a descriptor, which stays the caller's */
+#define THRUM_PROCESS_OUTPUT 4u  /* standard error only: the same as standard output */
 
-/* A standard stream of the program. */
+/* A standard stream of the process. */
 typedef struct thrum_process_stream {
     unsigned kind;  /* THRUM_PROCESS_INHERIT, ... */
-    int fd;         /* for THRUM_PROCESS_FD */
-    thrum_io *pipe; /* for THRUM_PROCESS_PIPE: where our end goes, which the caller closes */
+    int fd;         /* for THRUM_PROCESS_FD: the descriptor */
+    thrum_io *pipe; /* for THRUM_PROCESS_PIPE: set to our end, which the caller closes */
 } thrum_process_stream;
 
-/* What the program may use; as setrlimit has it. */
+/* A limit of the process's resources, as for setrlimit. */
 typedef struct thrum_process_limit {
-    int resource; /* the system's number: RLIMIT_CPU, RLIMIT_AS, ... */
-    uint64_t soft;
-    uint64_t hard;
+    int resource;  /* the system's number: RLIMIT_CPU, RLIMIT_AS, ... */
+    uint64_t soft; /* the limit, in the resource's unit */
+    uint64_t hard; /* the most to which the process may raise it */
 } thrum_process_limit;
 
-/* Flags of a start. */
-
-/* The process leads a group of its own, which thrum_process_kill_group ends with it. */
+/* A flag of a start: the process leads its own group, which thrum_process_kill_group signals. */
 #define THRUM_PROCESS_GROUP 1u
-/* It leads a session of its own, without a terminal, and a group. */
+/* A flag of a start: the process leads its own session, without a terminal, and a group. */
 #define THRUM_PROCESS_SESSION 2u
-/* `env` is added to our environment, and comes before what is there by the same name. */
+/* A flag of a start: `env` is added to our environment, and replaces variables of the same name. */
 #define THRUM_PROCESS_ENV_ADD 4u
-/* It keeps all descriptors of ours that are not closed on exec, as after a fork. */
+/* A flag of a start: the process keeps all our descriptors that are not closed on exec. */
 #define THRUM_PROCESS_KEEP_FDS 8u
 /*
- * It is killed (SIGKILL) with its group, if it leads one, when a wait for it is cancelled, and when
- * its handle is closed before it has ended.
+ * A flag of a start: the process is killed (SIGKILL), with the group that it may lead, when a wait
+ * for it is cancelled, and when its handle is closed before it has ended.
  */
 #define THRUM_PROCESS_KILL 16u
 
-/* How a program is started; THRUM_PROCESS_OPTIONS_INIT sets the defaults. */
+/* How a process is started. The caller owns it; THRUM_PROCESS_OPTIONS_INIT sets the defaults. */
 typedef struct thrum_process_options {
-    size_t size;            /* sizeof(thrum_process_options); set by the init */
-    const char *program;    /* the file; NULL: argv[0] */
-    const char *const *env; /* "NAME=value", ended by NULL; NULL: our environment */
-    const char *folder;     /* where it works; NULL: where we do */
-    unsigned flags;         /* THRUM_PROCESS_GROUP, ... */
-    unsigned fds_count;     /* of `fds` */
-    const int *fds;         /* descriptors of ours that it gets as 3, 4, ... */
-    const thrum_process_limit *limits;
-    size_t limits_count;
-    thrum_process_stream streams[3]; /* its input, output and errors */
-    const char **failed; /* NULL, or where to say what an error is about: "process", "folder",
-                            "limit", "descriptor", "program", or "waitid", when a sandbox refuses
-                            that call; a constant, NULL if there is none. It is left as it is
-                            with -EINVAL */
-    size_t output_max;   /* of thrum_process_run: the bytes that are kept of each stream */
+    size_t size;                       /* sizeof(thrum_process_options); set by the init */
+    const char *program;               /* the program's file; NULL: argv[0] */
+    const char *const *env;            /* "NAME=value", ended by NULL; NULL: our environment */
+    const char *folder;                /* its working directory; NULL: ours */
+    unsigned flags;                    /* THRUM_PROCESS_GROUP, ... */
+    unsigned fds_count;                /* how many descriptors `fds` has */
+    const int *fds;                    /* descriptors of ours that it gets as 3, 4, ... */
+    const thrum_process_limit *limits; /* limits of its resources */
+    size_t limits_count;               /* how many limits there are */
+    thrum_process_stream streams[3];   /* its standard input, output and error */
+    const char **failed; /* NULL, or set to the subject of an error: "process", "folder", "limit",
+                            "descriptor", "program", or "waitid" when a sandbox refuses that call.
+                            It is a constant text, NULL without an error, and unchanged after
+                            -EINVAL */
+    size_t output_max;   /* thrum_process_run only: the most bytes to keep of each stream */
 } thrum_process_options;
 
-/* The most descriptors that a program is given beside its streams. */
+/* The most descriptors that a process is given beside its standard streams. */
 #define THRUM_PROCESS_FDS_MAX 1024u
 
+/*
+ * Sets the defaults: all streams inherited, our environment and directory, no flags, and an
+ * `output_max` of 1 MiB. THRUM_PROCESS_OPTIONS_INIT is the same as an initializer.
+ *
+ * Parameters:
+ *   options  the memory of the options
+ * Context: any thread; never suspends.
+ * Ordering: none.
+ * Example:
+ *    thrum_process_options options = THRUM_PROCESS_OPTIONS_INIT;
+ *    options.flags = THRUM_PROCESS_GROUP | THRUM_PROCESS_KILL;
+ * See also: thrum_process_start, thrum_process_run
+ */
 /* clang-format off */
 #define THRUM_PROCESS_OPTIONS_INIT \
     { sizeof(thrum_process_options), NULL, NULL, NULL, 0, 0, NULL, NULL, 0, \
       { { 0, -1, NULL }, { 0, -1, NULL }, { 0, -1, NULL } }, NULL, (size_t)1 << 20 }
 /* clang-format on */
-
-/*
- * Sets the defaults, which are the values of THRUM_PROCESS_OPTIONS_INIT. Any thread may call it. It
- * never suspends and cannot fail.
- */
 THRUM_API void thrum_process_options_init(thrum_process_options *options);
 
 /*
- * Starts a program: `argv` is what it is called with, its name first, ended by NULL. A program
- * without a slash is looked for in the folders of our PATH ("/bin:/usr/bin" if we have none), of
- * which those are left out that do not begin with a slash; one with a slash, that does not begin
- * with one, is below `options->folder`. The options (NULL: the defaults) are not kept. Any thread
- * may call it. It may suspend. It returns 0 when the program runs, with `*out` the caller's to
- * close, and pipes the caller's, too. Errors, with nothing started or opened: what the system says
- * of the program (-ENOENT, -EACCES, -ENOEXEC, -E2BIG, -ENOTDIR, ...), of the folder, the limits,
- * the descriptors (-EBADF), or of one more process (-EAGAIN, -ENOMEM); -EMFILE or -ENFILE; -EINVAL
- * for options that make no sense, -ENOSYS for what the system has not (docs/platforms.md,
- * docs/windows.md); -ECANCELED when the caller is cancelled.
+ * Starts a process. When the call returns 0, its program is loaded and runs.
+ *
+ * A program without a slash is looked for in the directories of our PATH ("/bin:/usr/bin" without
+ * one); those that do not begin with a slash are omitted. A program with a slash that does not
+ * begin with one is relative to `options->folder`.
+ *
+ * Parameters:
+ *   out      set to the process, which is the caller's to close
+ *   argv     the arguments, the name first, ended by NULL
+ *   options  how to start it, or NULL for the defaults; not kept
+ * Returns: 0, with our ends of the pipes being the caller's, too; or a negative error code, and
+ *   then nothing was started or opened. Other codes are the system's.
+ * Errors:
+ *   -EINVAL           the options make no sense, or `out`, `argv` or `argv[0]` is NULL
+ *   -ENOENT           there is no such program or directory
+ *   -EACCES           this process may not execute the program or enter the directory
+ *   -ENOEXEC          the file is no program
+ *   -ENOTDIR          a part of a path is no directory
+ *   -E2BIG            the arguments and the environment are too long
+ *   -EBADF            a descriptor is not open
+ *   -EPERM            the system does not allow a limit
+ *   -EMFILE, -ENFILE  the process or the system has too many descriptors
+ *   -EAGAIN           the system refuses one more process or thread
+ *   -ENOMEM           there is no memory
+ *   -ENOSYS           the system cannot do what an option asks for (docs/platforms.md,
+ *                     docs/windows.md)
+ *   -ECANCELED        the caller was cancelled
+ *   -ESHUTDOWN        in the child of a fork: the call would wait
+ * Context: any thread; may suspend; cancellable.
+ * Ordering: none.
+ * Example:
+ *    const char *const argv[] = {"sleep", "10", NULL};
+ *    thrum_process *process;
+ *    int err = thrum_process_start(&process, argv, NULL);
+ * See also: thrum_process_wait, thrum_process_run, thrum_process_close
  */
 THRUM_API THRUM_NODISCARD int thrum_process_start(thrum_process **out, const char *const argv[],
                                                   const thrum_process_options *options);
 
 /* How a process has ended. */
 typedef struct thrum_process_status {
-    int code;    /* what it gave to exit: 0 to 255, on Windows to INT_MAX, without the bit above;
+    int code;    /* its argument of exit: 0 to 255, on Windows to INT_MAX, without the bit above;
                     -1: a signal ended it */
-    int signal;  /* that signal, or 0 */
-    bool dumped; /* and it left a core */
+    int signal;  /* the signal that ended it, or 0 */
+    bool dumped; /* whether it left a core */
 } thrum_process_status;
 
 /*
- * Waits until the process has ended, and tells how; a stop (SIGSTOP) is no end. Several callers may
- * wait, and wait again. Descendants of it, and its pipes, may outlive it. Any thread may call it.
- * It may suspend. It returns 0, also past the deadline if it has ended; -ETIMEDOUT; -ECANCELED;
- * -ECHILD (above); or what thrum_io_wait returns when the system has no room for a wait.
+ * Waits until the process has ended. Several callers may wait, and wait again.
+ *
+ * A stop (SIGSTOP) is no end. The process's descendants and pipes may outlive it. If it was started
+ * with THRUM_PROCESS_KILL, a cancel of the caller kills it.
+ *
+ * Parameters:
+ *   process   the process
+ *   status    set to how it has ended
+ *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
+ * Returns: 0 when it has ended, even past the deadline, or a negative error code.
+ * Errors:
+ *   -EINVAL           a pointer is NULL
+ *   -ETIMEDOUT        the deadline passed
+ *   -ECANCELED        the caller was cancelled
+ *   -ECHILD           this process has lost the information, by waiting for any child or by
+ *                     ignoring SIGCHLD
+ *   -ESHUTDOWN        in the child of a fork: the process is the parent's, or the call would wait
+ *   -EMFILE, -ENFILE  the process or the system has no descriptor for a wait
+ *   -ENOMEM           there is no memory for a wait
+ *   -ENOSPC           the user waits for too many descriptors (fs.epoll.max_user_watches)
+ *   -ENOSYS           a sandbox refuses epoll or eventfd; some return another code
+ * Context: any thread; may suspend; cancellable.
+ * Ordering: none.
+ * Misuse: the process was closed.
+ * Example:
+ *    thrum_process_status status;
+ *    if (thrum_process_wait(process, &status, thrum_after_s(5)) == -ETIMEDOUT) {
+ *        thrum_process_kill(process, SIGTERM);
+ *    }
+ * See also: thrum_process_io, thrum_process_kill
  */
 THRUM_API THRUM_NODISCARD int thrum_process_wait(thrum_process *process,
                                                  thrum_process_status *status, thrum_time deadline);
 
 /*
- * Sends a signal to the process, or to all of the group that it leads; 0 asks only whether that
- * could be done. No other process can get it, however long it has ended. Any thread may call them.
- * They never suspend. They return 0, as for a process that has ended and is not closed; -ESRCH:
- * there is nothing to get it; -EPERM: the system does not allow it; -EINVAL for what is no signal,
- * and thrum_process_kill_group for a process without a group of its own. Windows has SIGKILL (9,
- * which its <signal.h> does not name) and SIGTERM (15), which both end it at once; -ENOSYS for the
- * others.
+ * Sends a signal to the process (thrum_process_kill), or to all processes of the group that it
+ * leads (thrum_process_kill_group). Signal 0 only checks whether that is possible.
+ *
+ * No other process can get the signal, however long ago the process has ended. Windows has SIGKILL
+ * (9, which its <signal.h> does not name) and SIGTERM (15); both end the process at once.
+ *
+ * Parameters:
+ *   process  the process
+ *   signal   the signal's number
+ * Returns: 0, also for a process that has ended and is not closed, or a negative error code.
+ * Errors:
+ *   -EINVAL     `process` is NULL, there is no such signal, or the process leads no group
+ *   -ESRCH      there is no process to get it
+ *   -EPERM      the system does not allow it
+ *   -ENOSYS     on Windows: a signal that it does not have
+ *   -ESHUTDOWN  in the child of a fork: the process is the parent's
+ * Context: any thread; never suspends.
+ * Ordering: none.
+ * Misuse: the process was closed.
+ * Example:
+ *    int err = thrum_process_kill(process, SIGTERM);
+ * See also: thrum_process_wait, thrum_process_start
  */
 THRUM_API int thrum_process_kill(thrum_process *process, int signal);
 THRUM_API int thrum_process_kill_group(thrum_process *process, int signal);
 
 /*
- * Returns the number of the process, or -EINVAL or -ESHUTDOWN as the head says. Any thread may call
- * it. It never suspends.
+ * Returns the system's number of the process.
+ *
+ * Parameters:
+ *   process  the process
+ * Returns: the number, or a negative error code.
+ * Errors:
+ *   -EINVAL     `process` is NULL
+ *   -ESHUTDOWN  in the child of a fork: the process is the parent's
+ * Context: any thread; never suspends.
+ * Ordering: none.
+ * Misuse: the process was closed.
+ * Example:
+ *    printf("%d\n", thrum_process_pid(process));
+ * See also: thrum_process_kill
  */
 THRUM_API int thrum_process_pid(const thrum_process *process);
 
 /*
- * Returns a descriptor that is ready to be read once the process has ended, for thrum_select
- * (thrum_io_case) and thrum_io_on; {0} for NULL. It stays the process's: it is not read and not
- * closed. Any thread may call it. It never suspends, and cannot fail before the process is closed.
+ * Returns a descriptor that becomes readable when the process has ended, for thrum_select
+ * (thrum_io_case) and thrum_io_on. It stays the process's: do not read it or close it.
+ *
+ * Parameters:
+ *   process  the process
+ * Returns: the descriptor, or {0} if `process` is NULL.
+ * Context: any thread; never suspends.
+ * Ordering: none.
+ * Misuse: the process was closed.
+ * Example:
+ *    thrum_case cases[] = {thrum_io_case(thrum_process_io(process), THRUM_IO_READ),
+ *                          THRUM_EVENT_CASE(&stop)};
+ *    int which = thrum_select(cases, 2, THRUM_FOREVER);
+ * See also: thrum_io_case, thrum_process_wait
  */
 THRUM_API thrum_io thrum_process_io(const thrum_process *process);
 
 /*
- * Frees the handle, as the only call on it and the last: a later one is misuse, and stops the
- * program as long as the library can tell (for the next 63 closes). A process that has not ended
- * lives on (but see THRUM_PROCESS_KILL), and nobody can wait for it any more; when it ends, a
- * thread of the library's has the system forget it, for which nothing waits, neither a scheduler's
- * stop nor the end of the program. Pipes are closed apart. Any thread may call it. It may suspend,
- * for a moment. It returns 0, -EINVAL for NULL or -ESHUTDOWN.
+ * Frees the handle of a process. It must be the only call on the process, and the last. The caller
+ * closes pipes separately.
+ *
+ * A process that has not ended lives on, unless it was started with THRUM_PROCESS_KILL. No call can
+ * wait for it any more. When it ends, a thread of the library reaps it; neither the stop of a
+ * scheduler nor the end of this process waits for that.
+ *
+ * Parameters:
+ *   process  the process
+ * Returns: 0, or a negative error code.
+ * Errors:
+ *   -EINVAL     `process` is NULL
+ *   -ESHUTDOWN  in the child of a fork: the process is the parent's; its memory is freed
+ * Context: any thread; may suspend; not cancellable. The wait is short.
+ * Ordering: none.
+ * Misuse: the process was closed before, or another call uses it. A call on a closed process is
+ *   detected for the next 63 closes.
+ * See also: thrum_process_start, thrum_process_kill
  */
 THRUM_API int thrum_process_close(thrum_process *process);
 
 /* ---- all in one ---- */
 
-/* What thrum_process_run has collected. A 0 stands behind both texts. */
+/* The results of thrum_process_run. The library owns the texts; each ends with a zero. */
 typedef struct thrum_process_output {
-    thrum_process_status status;
-    char *out;        /* the output, or NULL: it was not collected */
-    size_t out_size;  /* how much of it is kept, */
-    uint64_t out_all; /* of how much there was */
-    char *error;      /* the same of the errors */
-    size_t error_size;
-    uint64_t error_all;
+    thrum_process_status status; /* how the process has ended */
+    char *out;                   /* its standard output; NULL if it was not collected */
+    size_t out_size;             /* bytes of it that were kept */
+    uint64_t out_all;            /* bytes of it that there were */
+    char *error;                 /* its standard error; NULL if it was not collected */
+    size_t error_size;           /* bytes of it that were kept */
+    uint64_t error_all;          /* bytes of it that there were */
 } thrum_process_output;
 
 /*
- * Runs a program in a group of its own (or a session, if the options say so) until it has ended and
- * its output, too. It reads the `size` bytes at `input`, or nothing, and what it writes to its
- * output and its errors is kept, up to `options->output_max` bytes of each; more is read and
- * dropped. Of the streams of the options those that are THRUM_PROCESS_INHERIT are used so, the
- * others as they say; THRUM_PROCESS_PIPE is -EINVAL. A program that does not read all of its input
- * is no error.
+ * Starts a process, feeds it, collects its output, and waits until it and its output have ended.
  *
- * At the deadline, and when the caller is cancelled, its group is killed. Any thread may call it.
- * It may suspend, also for a moment past the deadline; past a deadline that it is given it begins
- * nothing. It returns 0 when the program has ended by itself, whatever its status; -ETIMEDOUT or
- * -ECANCELED when it was killed: then, too, `*output` has what there was, and the status. Otherwise
- * an error of thrum_process_start, -ENOMEM, one of thrum_process_wait, or what the system says of
- * the write of the input; a program that has begun is killed then. A program that the system does
- * not let us kill, as one that has become another user, is not waited for: it lives on, and the
- * status is {-1, 0, false}. `*output` is to be freed in all cases but -EINVAL.
+ * It leads its own group, or a session if the options say so. Streams of the options with
+ * THRUM_PROCESS_INHERIT are fed and collected; the others are as the options say. Of each stream up
+ * to `options->output_max` bytes are kept; further bytes are read and dropped. It is no error if
+ * the process does not read all of its input.
+ *
+ * At the deadline, and when the caller is cancelled, the group is killed. The call may take a
+ * moment longer. Past its deadline it starts nothing. After an error the process is killed, too. If
+ * the system does not allow that, because the process has become another user, for example, the
+ * call does not wait for it. Then it lives on, and the status is {-1, 0, false}.
+ *
+ * Parameters:
+ *   argv      the arguments, the name first, ended by NULL
+ *   options   how to start it, or NULL for the defaults; not kept
+ *   input     the bytes that it reads
+ *   size      how many bytes
+ *   output    set to the results; to be freed by thrum_process_output_free unless the code is
+ *             -EINVAL
+ *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
+ * Returns: 0 when it has ended by itself, whatever its status; or a negative error code. After
+ *   -ETIMEDOUT and -ECANCELED `*output` has the bytes that there were, and the status. Other codes
+ *   are the system's, also of the write of the input.
+ * Errors:
+ *   -EINVAL           the options make no sense or have THRUM_PROCESS_PIPE, or a pointer is NULL
+ *   -ETIMEDOUT        the deadline passed, and the process was killed
+ *   -ECANCELED        the caller was cancelled, and the process was killed
+ *   -ENOENT           there is no such program or directory
+ *   -EACCES           this process may not execute the program or enter the directory
+ *   -ENOEXEC          the file is no program
+ *   -ENOTDIR          a part of a path is no directory
+ *   -E2BIG            the arguments and the environment are too long
+ *   -EBADF            a descriptor is not open
+ *   -EPERM            the system does not allow a limit
+ *   -EMFILE, -ENFILE  the process or the system has too many descriptors
+ *   -EAGAIN           the system refuses one more process or thread
+ *   -ENOMEM           there is no memory
+ *   -ENOSYS           the system cannot do what an option asks for, or a sandbox refuses a wait
+ *   -ENOSPC           the user waits for too many descriptors (fs.epoll.max_user_watches)
+ *   -ECHILD           this process has lost the information, by waiting for any child or by
+ *                     ignoring SIGCHLD
+ *   -ESHUTDOWN        in the child of a fork: the call would wait
+ * Context: any thread; may suspend; cancellable.
+ * Ordering: none.
+ * Example: examples/jobs.c
+ * See also: thrum_process_start, thrum_process_output_free
  */
 THRUM_API THRUM_NODISCARD int thrum_process_run(const char *const argv[],
                                                 const thrum_process_options *options,
                                                 const void *input, size_t size,
                                                 thrum_process_output *output, thrum_time deadline);
 
-/* Frees what was collected. Any thread may call it. It never suspends and cannot fail. */
+/*
+ * Frees the texts of the results. The status stays.
+ *
+ * Parameters:
+ *   output  the results, or NULL for no effect
+ * Context: any thread; never suspends.
+ * Ordering: none.
+ * Example: examples/jobs.c
+ * See also: thrum_process_run
+ */
 THRUM_API void thrum_process_output_free(thrum_process_output *output);
 
 THRUM_END_DECLS
