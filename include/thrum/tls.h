@@ -1,7 +1,7 @@
 /*
- * thrum/tls.h: TLS over a thrum_io: encrypted bytes, and who the other side is. It is no part of
- * <thrum.h>, and a library of its own, libthrum-tls, which needs OpenSSL 3 (pkg-config: thrum-tls;
- * CMake: find_package(thrum COMPONENTS tls), thrum::tls).
+ * thrum/tls.h: TLS over a thrum_io: it encrypts a connection and authenticates the peer. It is not
+ * in <thrum.h>, but in a separate library, libthrum-tls, which needs OpenSSL 3 (pkg-config:
+ * thrum-tls; CMake: find_package(thrum COMPONENTS tls), thrum::tls).
  *
  *     thrum_tls_config *config;
  *     thrum_tls *tls;
@@ -16,22 +16,20 @@
  *         thrum_tls_close(tls, deadline);
  *     }
  *
- * A config is made once, and any number of connections use it. A connection's calls suspend the
- * task as those of thrum/io.h do, and only in those: no task waits in the middle of OpenSSL, whose
- * queue of errors is empty before and behind each use of it here. Of its own, a connection takes
- * 17 KiB for what comes, up to twice that for what it has written, and while much is written 200
- * KiB more; and there is what OpenSSL takes.
+ * A config is made once, for any number of connections. The calls of a connection suspend the task
+ * as those of thrum/io.h do, and only in those: no task waits inside OpenSSL. OpenSSL's queue of
+ * errors is empty before and after each use of it here. A connection takes 17 KiB for incoming
+ * bytes and up to twice that for written ones. While it writes much, it takes 200 KiB more.
+ * OpenSSL's own memory comes on top.
  *
- * **The end.** 0 from a read says that the other side has ended what it had to say, by its
- * close_notify. -ECONNRESET says that the bytes ended without that: what has come may be cut off,
- * by whomever. -EPROTO: what came is no TLS, was changed on its way, or is an alert of the other
- * side's; -EACCES: its certificate is not trusted, or is missing. thrum_tls_error has words
- * for them. After -EPROTO and -EACCES all reads and writes return the code.
+ * **The end.** 0 from a read means that the peer has ended its side, by its close_notify.
+ * -ECONNRESET means that the bytes ended without it: somebody may have cut them off. After -EPROTO
+ * (no TLS, changed bytes, or an alert of the peer) and -EACCES (the peer's certificate is not
+ * trusted or missing) all reads and writes return the code. thrum_tls_error writes the reason.
  *
- * Deadlines are absolute; the short forms wait for ever. Waits end as those of thrum/io.h do:
- * -ETIMEDOUT, -ECANCELED, -EBADF when the descriptor was closed. Any thread may call everything
- * here, several at a time; thrum_tls_close and thrum_tls_config_free have to be the only call on
- * what they end. No call changes errno.
+ * Deadlines are absolute; the short forms wait for ever. Any thread may make all calls here,
+ * several at a time; thrum_tls_close and thrum_tls_config_free must be the only call on their
+ * object. No call changes errno.
  */
 #ifndef THRUM_TLS_H
 #define THRUM_TLS_H
@@ -42,54 +40,77 @@
 
 THRUM_BEGIN_DECLS
 
-typedef struct thrum_tls_config thrum_tls_config; /* certificates, and whom to trust */
-typedef struct thrum_tls thrum_tls;               /* a connection */
+/* Certificates, keys and trust of connections. The caller owns it, until thrum_tls_config_free. */
+typedef struct thrum_tls_config thrum_tls_config;
+/* A TLS connection. The caller owns it; thrum_tls_close ends it. */
+typedef struct thrum_tls thrum_tls;
 
-/* The least version that is spoken. */
-#define THRUM_TLS_1_2 0x0303u
-#define THRUM_TLS_1_3 0x0304u
+#define THRUM_TLS_1_2 0x0303u /* a lowest version: TLS 1.2 */
+#define THRUM_TLS_1_3 0x0304u /* a lowest version: TLS 1.3 */
 
-/* What is asked of the other side's certificate. */
-#define THRUM_TLS_PEER_DEFAULT 0u /* a client trusts only known servers, a server asks nobody */
-#define THRUM_TLS_PEER_NONE 1u    /* anybody is trusted: a client talks to whoever answers */
-#define THRUM_TLS_PEER_OPTIONAL                                                                    \
-    2u /* a server's clients may show one; one that is shown is checked */
-#define THRUM_TLS_PEER_REQUIRED 3u /* they must */
+#define THRUM_TLS_PEER_DEFAULT 0u /* a client trusts only known servers, a server asks no client */
+#define THRUM_TLS_PEER_NONE 1u    /* any peer is trusted: a client talks to whoever answers */
+/* A server's clients may show a certificate; one that is shown is verified. */
+#define THRUM_TLS_PEER_OPTIONAL 2u
+#define THRUM_TLS_PEER_REQUIRED 3u /* a server's clients must show a certificate */
 
-/* How a config is made; THRUM_TLS_OPTIONS_INIT sets the defaults. */
+/* How a config is made. The caller owns it; THRUM_TLS_OPTIONS_INIT sets the defaults. */
 typedef struct thrum_tls_options {
-    size_t size;            /* sizeof(thrum_tls_options); set by the init */
-    const char *chain_file; /* PEM: the own certificate, and behind it those that vouch for it */
-    const char *key_file;   /* PEM: its private key, without a password */
-    const char *ca_file;    /* PEM: whom to trust; NULL: clients trust the system's */
-    thrum_iovec chain;      /* the same in memory, each in place of the file */
-    thrum_iovec key;
-    thrum_iovec ca;
-    const char *const
-        *protocols;       /* ALPN: names, the best one first, behind them NULL; NULL: none */
-    unsigned version_min; /* THRUM_TLS_1_2 or _3; a server has no CBC ciphers, nor RSA's exchange */
-    unsigned peer;        /* THRUM_TLS_PEER_... */
-    bool no_tickets;      /* connections are not resumed */
+    size_t size;                  /* sizeof(thrum_tls_options); set by the init */
+    const char *chain_file;       /* PEM: our certificate, and behind it its issuers' */
+    const char *key_file;         /* PEM: its private key, without a password */
+    const char *ca_file;          /* PEM: trusted certificates; NULL: a client uses the system's */
+    thrum_iovec chain;            /* the bytes of `chain_file`, in place of the file */
+    thrum_iovec key;              /* the bytes of `key_file`, in place of the file */
+    thrum_iovec ca;               /* the bytes of `ca_file`, in place of the file */
+    const char *const *protocols; /* ALPN: names, the best one first, ended by NULL; NULL: none */
+    unsigned version_min; /* THRUM_TLS_1_2 or THRUM_TLS_1_3; a server has no CBC ciphers and no key
+                             exchange by RSA */
+    unsigned peer;        /* THRUM_TLS_PEER_DEFAULT, ... */
+    bool no_tickets;      /* whether connections are never resumed */
 } thrum_tls_options;
 
+/*
+ * Sets the defaults: no certificate, the system's trusted certificates, TLS 1.2 at least, and
+ * tickets. THRUM_TLS_OPTIONS_INIT is the same as an initializer.
+ *
+ * Parameters:
+ *   options  the memory of the options
+ * Context: any thread; never suspends.
+ * Ordering: none.
+ * Example:
+ *    thrum_tls_options options;
+ *    thrum_tls_options_init(&options);
+ *    options.version_min = THRUM_TLS_1_3;
+ * See also: thrum_tls_config_server, thrum_tls_config_client
+ */
 /* clang-format off */
 #define THRUM_TLS_OPTIONS_INIT { sizeof(thrum_tls_options), NULL, NULL, NULL, { NULL, 0 }, \
     { NULL, 0 }, { NULL, 0 }, NULL, THRUM_TLS_1_2, THRUM_TLS_PEER_DEFAULT, 0 }
 /* clang-format on */
-
-/*
- * Sets the defaults, which are the values of THRUM_TLS_OPTIONS_INIT. Any thread may call it. It
- * never suspends and cannot fail.
- */
 THRUM_API void thrum_tls_options_init(thrum_tls_options *options);
 
 /*
- * Makes the config of a server, which has a certificate and a key, or of a client, which may have
- * them (NULL: the defaults). Nothing of the options is kept. Any thread may call them. They never
- * suspend, and read the files, which may block the thread on a disk. They return 0, with *out the
- * caller's; or with *out NULL -EINVAL for options that make no sense (a server that asks for
- * certificates has to be told whom to trust), the system's code for a file (-ENOENT, -EACCES,
- * ...), -EBADMSG for one that is not what it should be, or a key of another certificate, -ENOMEM.
+ * Makes the config of a server, which needs a certificate and a key, or of a client, which may have
+ * them. The calls read the files, which may block the thread on a disk.
+ *
+ * A server that asks for certificates (THRUM_TLS_PEER_OPTIONAL or THRUM_TLS_PEER_REQUIRED) needs
+ * trusted certificates.
+ *
+ * Parameters:
+ *   out      set to the config, which is the caller's; NULL with an error
+ *   options  how to make it, or NULL for the defaults; not kept
+ * Returns: 0, or a negative error code. Other codes are the system's for a file.
+ * Errors:
+ *   -EINVAL   the options make no sense, or `out` is NULL
+ *   -ENOENT   there is no such file
+ *   -EACCES   the process may not read a file
+ *   -EBADMSG  the contents of a file are wrong, or the key is not that of the certificate
+ *   -ENOMEM   there is no memory
+ * Context: any thread; never suspends.
+ * Ordering: none.
+ * Example: examples/tls_echo.c
+ * See also: thrum_tls_server, thrum_tls_client, thrum_tls_config_reload, thrum_tls_config_free
  */
 THRUM_API THRUM_NODISCARD int thrum_tls_config_server(thrum_tls_config **out,
                                                       const thrum_tls_options *options);
@@ -97,37 +118,81 @@ THRUM_API THRUM_NODISCARD int thrum_tls_config_client(thrum_tls_config **out,
                                                       const thrum_tls_options *options);
 
 /*
- * Makes a config anew, from files that have changed, say, while it is in use: connections that
- * begin later have the new one, others keep what they began with. A client forgets its sessions,
- * and keeps none of connections that began before, whenever their tickets come. A server that asks
- * for certificates before or after the reload resumes no sessions from before it. Any thread may
- * call it. It may suspend, for a moment. It returns 0, or the codes of thrum_tls_config_server with
- * the config unchanged.
+ * Replaces the contents of a config while it is in use, for example when files have changed. Later
+ * connections use the new contents; the others keep theirs. The call reads the files, which may
+ * block the thread on a disk.
+ *
+ * A client forgets its sessions, and keeps none of earlier connections, even if their tickets come
+ * later. A server that asks for certificates, before or after the reload, resumes no earlier
+ * sessions.
+ *
+ * Parameters:
+ *   config   the config
+ *   options  how to make it; not kept
+ * Returns: 0, or a negative error code; the config is then unchanged. Other codes are the system's
+ *   for a file.
+ * Errors:
+ *   -EINVAL   the options make no sense, or a pointer is NULL
+ *   -ENOENT   there is no such file
+ *   -EACCES   the process may not read a file
+ *   -EBADMSG  the contents of a file are wrong, or the key is not that of the certificate
+ *   -ENOMEM   there is no memory
+ * Context: any thread; may suspend; not cancellable. The wait is short.
+ * Ordering: none.
+ * Example: examples/httpd/secret_tls.c
+ * See also: thrum_tls_config_server
  */
 THRUM_API THRUM_NODISCARD int thrum_tls_config_reload(thrum_tls_config *config,
                                                       const thrum_tls_options *options);
 
 /*
- * Ends a config; connections that were begun with it go on. Any thread may call it, as the only
- * call on the config. NULL: it does nothing. It may suspend, for a moment, and cannot fail.
+ * Ends a config. Connections that have begun with it go on. It must be the only call on the config.
+ *
+ * Parameters:
+ *   config  the config, or NULL for no effect
+ * Context: any thread; may suspend; not cancellable. The wait is short.
+ * Ordering: none.
+ * See also: thrum_tls_config_server
  */
 THRUM_API void thrum_tls_config_free(thrum_tls_config *config);
 
 /*
- * Makes a connection over a descriptor, and does the handshake: as the client, who names the host
- * that it wants, for the server to choose by and for its certificate to be held against (a name,
- * with or without a dot at its end, or an address; NULL only with THRUM_TLS_PEER_NONE), or as the
- * server. **The descriptor is the connection's from this call on**, whatever it returns. Any thread
- * may call them. They may suspend.
+ * Makes a connection over a descriptor, as the client or as the server, and does the handshake.
+ * **From this call on the descriptor is the connection's**, whatever the call returns.
  *
- * They return 0, or -ETIMEDOUT, -ECANCELED, -EACCES, -EPROTO, -ECONNRESET, -ENOMEM, or the system's
- * for the descriptor. If *out is not NULL with such a code, the connection is there for
- * thrum_tls_error and thrum_tls_close only, where it must end up all the same. With *out NULL the
- * descriptor is closed: -ENOMEM, or -EINVAL for NULL, a host that is empty or longer than 255
- * bytes, or a config of the other kind.
+ * If `*out` is not NULL with an error code, the connection exists only for thrum_tls_error and
+ * thrum_tls_close, and the caller must close it. If `*out` is NULL, the descriptor is closed.
  *
- * A server of TLS 1.3 judges a client's certificate when the client's handshake is over: the
- * client learns by -EPROTO from its first read.
+ * A server of TLS 1.3 verifies a client's certificate after the client's handshake: the client gets
+ * -EPROTO from its first read.
+ *
+ * Parameters:
+ *   out       set to the connection
+ *   config    a config of a client or of a server
+ *   io        the descriptor
+ *   host      a client's name for the server, sent to it and compared with its certificate: a name,
+ *             with or without a dot at its end, or an address; NULL only with THRUM_TLS_PEER_NONE
+ *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
+ * Returns: 0, or a negative error code. Other codes are the system's for the descriptor.
+ * Errors:
+ *   -EINVAL           a pointer is NULL, `io` is {0}, the host is empty or longer than 255 bytes,
+ *                     or the config is of the other kind
+ *   -ECONNRESET       the bytes ended in the handshake
+ *   -EPROTO           the bytes are no TLS or were changed on their way, or the peer sent an alert
+ *   -EACCES           the peer's certificate is not trusted, or is missing
+ *   -ETIMEDOUT        the deadline passed
+ *   -ECANCELED        the caller was cancelled
+ *   -EBADF            the descriptor is stale, or was closed or released during the call
+ *   -ESHUTDOWN        in the child of a fork: the descriptor is the parent's, or the call would
+ *                     wait
+ *   -ENOMEM           there is no memory
+ *   -EMFILE, -ENFILE  the process or the system has no descriptor for a wait
+ *   -ENOSPC           the user waits for too many descriptors (fs.epoll.max_user_watches)
+ *   -ENOSYS           a sandbox refuses epoll or eventfd; some return another code
+ * Context: any thread; may suspend; cancellable.
+ * Ordering: none.
+ * Example: examples/tls_echo.c
+ * See also: thrum_tls_read, thrum_tls_write, thrum_tls_close, thrum_tls_error
  */
 THRUM_API THRUM_NODISCARD int thrum_tls_client(thrum_tls **out, thrum_tls_config *config,
                                                thrum_io io, const char *host, thrum_time deadline);
@@ -135,80 +200,214 @@ THRUM_API THRUM_NODISCARD int thrum_tls_server(thrum_tls **out, thrum_tls_config
                                                thrum_io io, thrum_time deadline);
 
 /*
- * Reads what is there, waiting until there is at least a byte; the system is asked only where
- * nothing has come yet. It may run beside writes; other readers wait for their turn. Any thread may
- * call it. It may suspend. It returns the number of bytes, 0 at the end or for a `size` of 0, or a
- * code, as the head says.
+ * Reads the bytes that are there. If there are none, it waits for the first. thrum_tls_read_until
+ * gives up at the deadline.
+ *
+ * A read may run at the same time as a write; other readers wait until it has ended. The system is
+ * asked only if no decrypted byte is there.
+ *
+ * Parameters:
+ *   tls       the connection
+ *   to        memory for `size` bytes
+ *   size      the most bytes to read
+ *   deadline  thrum_tls_read_until only: when to give up, an instant from thrum_after or
+ *             THRUM_FOREVER
+ * Returns: the number of bytes, 0 at the end or for a `size` of 0, or a negative error code. Other
+ *   codes are the system's for the descriptor.
+ * Errors:
+ *   -EINVAL           a pointer is NULL
+ *   -ECONNRESET       the bytes ended without the peer's close_notify, or the connection was reset
+ *   -EPROTO           the bytes are no TLS or were changed on their way, or the peer sent an alert
+ *   -EACCES           the peer's certificate is not trusted, or is missing
+ *   -ETIMEDOUT        the deadline passed
+ *   -ECANCELED        the caller was cancelled
+ *   -EBADF            the descriptor is stale, or was closed or released during the call
+ *   -ESHUTDOWN        in the child of a fork: the descriptor is the parent's, or the call would
+ *                     wait
+ *   -ENOMEM           there is no memory
+ *   -EMFILE, -ENFILE  the process or the system has no descriptor for a wait
+ *   -ENOSPC           the user waits for too many descriptors (fs.epoll.max_user_watches)
+ *   -ENOSYS           a sandbox refuses epoll or eventfd; some return another code
+ * Context: any thread; may suspend; cancellable.
+ * Ordering: none.
+ * Example: examples/tls_echo.c
+ * See also: thrum_tls_is_readable, thrum_tls_write, thrum_tls_stream_open
  */
 THRUM_API THRUM_NODISCARD int64_t thrum_tls_read(thrum_tls *tls, void *to, size_t size);
 THRUM_API THRUM_NODISCARD int64_t thrum_tls_read_until(thrum_tls *tls, void *to, size_t size,
                                                        thrum_time deadline);
 
 /*
- * Returns whether a read would not wait, since a byte, the end or an error is there already: before
- * waiting for the descriptor (thrum_serve_idle) it is to be asked. Any thread may call it. It may
- * suspend, for a moment, and cannot fail.
+ * Returns whether a read would not wait, because a byte, the end or an error is there already. Call
+ * it before a wait for the descriptor (thrum_serve_idle).
+ *
+ * Parameters:
+ *   tls  the connection
+ * Returns: whether a read would not wait.
+ * Context: any thread; may suspend; not cancellable. The wait is short.
+ * Ordering: none.
+ * Example: examples/tls_echo.c
+ * See also: thrum_tls_read, thrum_serve_idle
  */
 THRUM_API bool thrum_tls_is_readable(thrum_tls *tls);
 
 /*
- * Writes all of it, in records of up to 16 KiB of which 4 go out together. It may run beside reads;
- * other writers wait for their turn. Any thread may call it. It may suspend. It returns `size`;
- * less when an error, the deadline or a cancel cut it short, and if nothing was written the code:
- * -EPIPE after thrum_tls_shutdown.
+ * Writes all bytes, in records of up to 16 KiB, of which 4 go out together. thrum_tls_write_until
+ * and thrum_tls_writev_until give up at the deadline. A write may run at the same time as a read;
+ * other writers wait until it has ended.
  *
- * What has been encrypted cannot be taken back. After a write that was cut short up to 64 KiB more
- * than it said may be on their way. So the rest must follow, from where the count says: a write
- * that begins with the same bytes goes on with them. Whatever else is written then comes behind
- * them.
+ * Encrypted bytes cannot be taken back. If an error, the deadline or a cancel cuts the call short,
+ * up to 64 KiB more than the result counts may be on their way. So the rest must follow, from the
+ * place that the result gives. A write that begins with the same bytes continues with them. A write
+ * of other bytes puts them behind those.
+ *
+ * Parameters:
+ *   tls       the connection
+ *   from      the bytes
+ *   size      how many bytes
+ *   parts     pieces of memory with the bytes, in order
+ *   n         how many pieces, at most THRUM_IOVECS_MAX
+ *   deadline  the forms with _until only: when to give up, an instant from thrum_after or
+ *             THRUM_FOREVER
+ * Returns: the number of all bytes; fewer if the call was cut short after so many; a negative error
+ *   code if none was written. Other codes are the system's for the descriptor.
+ * Errors:
+ *   -EINVAL           a pointer is NULL, or there are too many pieces or bytes
+ *   -EPIPE            thrum_tls_shutdown was called, or the peer reads no more
+ *   -ECONNRESET       the connection was reset
+ *   -EPROTO           the bytes are no TLS or were changed on their way, or the peer sent an alert
+ *   -EACCES           the peer's certificate is not trusted, or is missing
+ *   -ETIMEDOUT        the deadline passed
+ *   -ECANCELED        the caller was cancelled
+ *   -EBADF            the descriptor is stale, or was closed or released during the call
+ *   -ESHUTDOWN        in the child of a fork: the descriptor is the parent's, or the call would
+ *                     wait
+ *   -ENOMEM           there is no memory
+ *   -EMFILE, -ENFILE  the process or the system has no descriptor for a wait
+ *   -ENOSPC           the user waits for too many descriptors (fs.epoll.max_user_watches)
+ *   -ENOSYS           a sandbox refuses epoll or eventfd; some return another code
+ * Context: any thread; may suspend; cancellable.
+ * Ordering: none.
+ * Example: examples/tls_echo.c
+ * See also: thrum_tls_read, thrum_tls_shutdown, thrum_tls_stream_open
  */
 THRUM_API THRUM_NODISCARD int64_t thrum_tls_write(thrum_tls *tls, const void *from, size_t size);
 THRUM_API THRUM_NODISCARD int64_t thrum_tls_write_until(thrum_tls *tls, const void *from,
                                                         size_t size, thrum_time deadline);
-/*
- * Does the same for several pieces of memory, in order. It returns -EINVAL for more than
- * THRUM_IOVECS_MAX pieces.
- */
 THRUM_API THRUM_NODISCARD int64_t thrum_tls_writev_until(thrum_tls *tls, const thrum_iovec *parts,
                                                          unsigned n, thrum_time deadline);
 
 /*
- * Tells the other side that nothing more will be written (close_notify), which then reads the end;
- * reads go on. Any thread may call it. It may suspend. It returns 0, also for the second time, or
- * a code of writing; after -ETIMEDOUT or -ECANCELED it may be called again.
+ * Ends our side of a connection: sends a close_notify, at which the peer reads the end. Reads go
+ * on. After -ETIMEDOUT or -ECANCELED the call may be repeated.
+ *
+ * Parameters:
+ *   tls       the connection
+ *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
+ * Returns: 0, also for the second time, or a negative error code. Other codes are the system's for
+ *   the descriptor.
+ * Errors:
+ *   -EINVAL           `tls` is NULL
+ *   -EPIPE            the peer reads no more
+ *   -ECONNRESET       the connection was reset
+ *   -EPROTO           the bytes are no TLS or were changed on their way, or the peer sent an alert
+ *   -EACCES           the peer's certificate is not trusted, or is missing
+ *   -ETIMEDOUT        the deadline passed
+ *   -ECANCELED        the caller was cancelled
+ *   -EBADF            the descriptor is stale, or was closed or released during the call
+ *   -ESHUTDOWN        in the child of a fork: the descriptor is the parent's, or the call would
+ *                     wait
+ *   -ENOMEM           there is no memory
+ *   -EMFILE, -ENFILE  the process or the system has no descriptor for a wait
+ *   -ENOSPC           the user waits for too many descriptors (fs.epoll.max_user_watches)
+ *   -ENOSYS           a sandbox refuses epoll or eventfd; some return another code
+ * Context: any thread; may suspend; cancellable.
+ * Ordering: none.
+ * Example: examples/httpd/secret_tls.c
+ * See also: thrum_tls_close, thrum_tls_write
  */
 THRUM_API THRUM_NODISCARD int thrum_tls_shutdown(thrum_tls *tls, thrum_time deadline);
 
 /*
- * Ends a connection: does thrum_tls_shutdown, unless the connection has failed, until the deadline
- * only; a past one, as 0, sends nothing. Then it closes the descriptor, whatever that has returned,
- * and frees the connection. Any thread may call it, as the only call on the connection: a reader
- * that still waits is ended by thrum_io_close(thrum_tls_io(tls)) first. NULL: it does nothing. It
- * may suspend. It returns 0, or what the shutdown or else the close of the descriptor has returned.
+ * Ends a connection: sends a close_notify, unless the connection has failed, closes the descriptor
+ * and frees the connection. The last two happen whatever the first returns.
+ *
+ * It must be the only call on the connection: to end a reader that still waits, call
+ * thrum_io_close(thrum_tls_io(tls)) first.
+ *
+ * Parameters:
+ *   tls       the connection, or NULL for no effect
+ *   deadline  when to give up sending; if it is past, as 0, nothing is sent
+ * Returns: 0, or the negative error code of the close_notify, or else that of the descriptor's
+ *   close. Other codes are the system's for the descriptor.
+ * Errors:
+ *   -EPIPE            the peer reads no more
+ *   -ECONNRESET       the connection was reset
+ *   -EPROTO           the bytes are no TLS or were changed on their way, or the peer sent an alert
+ *   -EACCES           the peer's certificate is not trusted, or is missing
+ *   -ETIMEDOUT        the deadline passed
+ *   -ECANCELED        the caller was cancelled
+ *   -EBADF            the descriptor is stale, or was closed or released during the call
+ *   -ESHUTDOWN        in the child of a fork: the descriptor is the parent's, or the call would
+ *                     wait
+ *   -ENOMEM           there is no memory
+ *   -EMFILE, -ENFILE  the process or the system has no descriptor for a wait
+ *   -ENOSPC           the user waits for too many descriptors (fs.epoll.max_user_watches)
+ *   -ENOSYS           a sandbox refuses epoll or eventfd; some return another code
+ * Context: any thread; may suspend; cancellable. A cancel ends the sending only.
+ * Ordering: none.
+ * See also: thrum_tls_shutdown, thrum_tls_client
  */
 THRUM_API int thrum_tls_close(thrum_tls *tls, thrum_time deadline);
 
 /*
- * Makes a stream over a connection (thrum/stream.h), which closes the connection when it is closed,
- * unless it is told to keep it (`keep_io`). Any thread may call it. It never suspends. It returns
- * 0, or, with the connection still the caller's, the codes of thrum_stream_open.
+ * Makes a stream over a connection (thrum/stream.h). The close of the stream closes the connection,
+ * unless `keep_io` is set.
+ *
+ * Parameters:
+ *   stream   the memory of the stream, in use until the close; it must not move
+ *   tls      the connection, which is the stream's from then on
+ *   options  how to make it, or NULL for the defaults; not kept
+ * Returns: 0, or a negative error code; the connection is then still the caller's.
+ * Errors:
+ *   -EINVAL  `stream` or `tls` is NULL, or the options make no sense
+ *   -ENOMEM  there is no memory for the locks of a shared stream
+ * Context: any thread; never suspends.
+ * Ordering: none.
+ * Example: examples/tls_echo.c
+ * See also: thrum_stream_open, thrum_stream_close
  */
 THRUM_API THRUM_NODISCARD int thrum_tls_stream_open(thrum_stream *stream, thrum_tls *tls,
                                                     const thrum_stream_options *options);
 
-/* ---- what is known of a connection ---- */
+/* ---- the properties of a connection ---- */
 
 /*
- * Returns the descriptor, which stays the connection's: for thrum_serve_idle, thrum_io_peer and the
- * like. Any thread may call it. It never suspends and cannot fail.
+ * Returns the descriptor of a connection, which stays the connection's, for thrum_serve_idle,
+ * thrum_io_peer and the like.
+ *
+ * Parameters:
+ *   tls  the connection
+ * Returns: the descriptor.
+ * Context: any thread; never suspends.
+ * Ordering: none.
+ * Example: examples/tls_echo.c
+ * See also: thrum_serve_idle, thrum_io_peer
  */
 THRUM_API thrum_io thrum_tls_io(const thrum_tls *tls);
 
 /*
- * What the handshake has found: the protocol (ALPN; "": none), the version ("TLSv1.3"), the cipher,
- * and the subject of the other side's certificate ("CN=example.org,O=..."; "": it has shown none).
- * They return texts that live as long as the connection, and are empty if the handshake has failed.
- * Any thread may call them. They never suspend and cannot fail.
+ * Returns the results of the handshake: the protocol (ALPN; "": none), the version ("TLSv1.3"), the
+ * cipher, and the subject of the peer's certificate ("CN=example.org,O=..."; "": it has shown
+ * none).
+ *
+ * Parameters:
+ *   tls  the connection
+ * Returns: the text, which lives as long as the connection; "" if the handshake has failed.
+ * Context: any thread; never suspends.
+ * Ordering: none.
+ * Example: examples/tls_echo.c
+ * See also: thrum_tls_is_resumed
  */
 THRUM_API const char *thrum_tls_protocol(const thrum_tls *tls);
 THRUM_API const char *thrum_tls_version(const thrum_tls *tls);
@@ -216,16 +415,30 @@ THRUM_API const char *thrum_tls_cipher(const thrum_tls *tls);
 THRUM_API const char *thrum_tls_subject(const thrum_tls *tls);
 
 /*
- * Returns whether the connection goes on with the session of an earlier one, by its ticket. Clients
- * keep the last session of up to 32 hosts in their config. Any thread may call it. It never
- * suspends and cannot fail.
+ * Returns whether the connection resumes the session of an earlier one, by its ticket. Clients keep
+ * the last session of up to 32 hosts in their config.
+ *
+ * Parameters:
+ *   tls  the connection
+ * Returns: whether it resumes a session.
+ * Context: any thread; never suspends.
+ * Ordering: none.
+ * See also: thrum_tls_version
  */
 THRUM_API bool thrum_tls_is_resumed(const thrum_tls *tls);
 
 /*
- * Writes in words why the connection has failed, "certificate has expired", say, cut to `size` with
- * a 0 behind it; an empty text if it has not. Any thread may call it. It may suspend, for a moment,
- * and cannot fail.
+ * Writes why the connection has failed, such as "certificate has expired". If it has not failed,
+ * the text is empty.
+ *
+ * Parameters:
+ *   tls   the connection
+ *   text  memory for the text and a zero
+ *   size  bytes of that memory; a longer text is cut
+ * Context: any thread; may suspend; not cancellable. The wait is short.
+ * Ordering: none.
+ * Example: examples/tls_echo.c
+ * See also: thrum_tls_client
  */
 THRUM_API void thrum_tls_error(thrum_tls *tls, char *text, size_t size);
 
