@@ -160,8 +160,8 @@ THRUM_API THRUM_NODISCARD int64_t thrum_file_preadv(thrum_io io, const thrum_iov
  * Writes bytes at an offset, from one or several pieces of memory, in steps of up to 1 MiB. If the
  * system would have to wait, the bytes of a step are copied first.
  *
- * If the call is cut short by an error, the deadline or a cancel, one more step than the result
- * counts may be written now or later.
+ * If an error, the deadline or a cancel cuts the call short, one step beyond the result may be
+ * written now or later.
  *
  * Parameters:
  *   io        the file
@@ -171,8 +171,8 @@ THRUM_API THRUM_NODISCARD int64_t thrum_file_preadv(thrum_io io, const thrum_iov
  *   n         how many pieces, at most THRUM_IOVECS_MAX
  *   offset    where they begin in the file, in bytes; ignored with THRUM_FILE_APPEND
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: the number of all bytes; fewer if the call was cut short after so many; a negative error
- *   code if none was written. Other codes are the system's.
+ * Returns: the number of all bytes, or fewer if the call was cut short after so many; a negative
+ *   error code if none was written. Other codes are the system's.
  * Errors:
  *   -EINVAL     the offset is negative, `parts` is NULL, or there are too many pieces or bytes
  *   -ESPIPE     `io` has no offsets
@@ -203,16 +203,16 @@ THRUM_API THRUM_NODISCARD int64_t thrum_file_pwritev(thrum_io io, const thrum_io
  * Writes bytes at the end of a file, wherever that is, in steps of up to 1 MiB. Bytes that others
  * append do not come inside a step.
  *
- * If the system has no call for it (before Linux 4.16, in some sandboxes), the call works only for
- * a file that was opened with THRUM_FILE_APPEND.
+ * If the system has no call for it (before Linux 4.16, in some sandboxes), the file must have been
+ * opened with THRUM_FILE_APPEND.
  *
  * Parameters:
  *   io        the file
  *   from      the bytes
  *   size      how many bytes
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: `size`; fewer if the call was cut short after so many; a negative error code if none was
- *   written. Other codes are the system's.
+ * Returns: `size`, or fewer if the call was cut short after so many; a negative error code if none
+ *   was written. Other codes are the system's.
  * Errors:
  *   -EOPNOTSUPP, -ENOSYS  the system has no call for it; a sandbox may return another code
  *   -ESPIPE               `io` has no offsets
@@ -307,16 +307,15 @@ THRUM_API THRUM_NODISCARD int64_t thrum_file_load(const char *path, void *to, si
                                                   thrum_time deadline);
 
 /*
- * Replaces a file by one with new bytes, atomically and durably. Whoever opens the file finds the
- * old bytes or the new ones, even after a power failure. When the call has returned 0, it is the
- * new ones.
+ * Replaces a file by one with new bytes, atomically and durably. An open finds the old bytes or the
+ * new ones, even after a power failure. When the call has returned 0, it is the new ones.
  *
- * The call writes another file in the same directory (.thrum-...), waits until the device has it,
- * renames it, and waits until the device has the directory. After an error the old file is
- * unchanged. There is one exception: if only the directory could not be written to the device, the
- * new file is in its place, and a power failure may undo that. After a deadline or a cancel the
- * file may still be replaced. A process that is killed during the call leaves the other file
- * behind. A symbolic link is replaced itself.
+ * The call writes another file in the same directory (.thrum-...) and waits until the device has
+ * it. Then it renames that file, and waits until the device has the directory. After an error the
+ * old file is unchanged. There is one exception. If only the directory could not be written to the
+ * device, the new file is in its place, and a power failure may undo that. After a deadline or a
+ * cancel the file may still be replaced. A process that is killed during the call leaves the other
+ * file behind. A symbolic link is replaced itself.
  *
  * Parameters:
  *   path      the file's path; copied
@@ -445,7 +444,7 @@ THRUM_API THRUM_NODISCARD int thrum_file_allocate(thrum_io io, int64_t offset, u
 
 /* The kind of a file. */
 typedef enum thrum_file_kind {
-    THRUM_FILE_UNKNOWN,   /* the system does not tell */
+    THRUM_FILE_UNKNOWN,   /* the system does not report it */
     THRUM_FILE_REGULAR,   /* a regular file */
     THRUM_FILE_FOLDER,    /* a directory; THRUM_FILE_DIRECTORY is a flag of opens */
     THRUM_FILE_SYMLINK,   /* a symbolic link */
@@ -682,7 +681,7 @@ typedef struct thrum_dir thrum_dir;
 typedef struct thrum_dir_entry {
     const char *name; /* valid until the next call on the directory */
     uint64_t inode;   /* the file's number on its device */
-    uint32_t kind;    /* a thrum_file_kind; UNKNOWN if the file system does not tell */
+    uint32_t kind; /* a thrum_file_kind; THRUM_FILE_UNKNOWN if the file system does not report it */
 } thrum_dir_entry;
 
 /*
@@ -725,7 +724,7 @@ THRUM_API THRUM_NODISCARD int thrum_dir_open(thrum_dir **out, const char *path,
  *   dir       the directory
  *   out       set to the entry
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: 1 with an entry, 0 if there are no more, or a negative error code. Other codes are the
+ * Returns: 1 with an entry, 0 after the last one, or a negative error code. Other codes are the
  *   system's.
  * Errors:
  *   -EINVAL     a pointer is NULL
@@ -769,7 +768,7 @@ THRUM_API void thrum_dir_close(thrum_dir *dir);
  * may both have it, and a lock of the other kind replaces the first. It ends with thrum_file_unlock
  * or a close. While others have it, the call tries again, first after 1 ms, later every 50 ms.
  *
- * After an error the lock is as it was before, with one exception: a change from exclusive to
+ * After an error the lock is as it was before, with one exception. A change from exclusive to
  * shared that came too late may stay, if another process has got the shared lock meanwhile.
  *
  * Parameters:
@@ -840,9 +839,9 @@ THRUM_API int thrum_file_unlock(thrum_io io);
  * Makes a descriptor that reports changes of files. thrum_io_close ends it.
  *
  * On Windows the descriptor is the library's alone: thrum_io_release and thrum_io_adopt_shared
- * return -EOPNOTSUPP for it. There, changes of names of files, of names of directories, and of
- * attributes are each reported in their order, but not in the order among each other. A move
- * between directories may be reported as THRUM_WATCH_CREATED and THRUM_WATCH_DELETED.
+ * return -EOPNOTSUPP for it. There, names of files, names of directories, and attributes are three
+ * sequences of events, each in its order, without an order among them. A move between directories
+ * may be reported as THRUM_WATCH_CREATED and THRUM_WATCH_DELETED.
  *
  * Parameters:
  *   out  set to the descriptor

@@ -7,13 +7,13 @@
  * A call that waits suspends its task, and the worker runs other tasks. On a plain thread the call
  * blocks the thread. Tasks of several schedulers and plain threads may use a descriptor at the same
  * time. Each of its two directions, reading and writing, serves one call at a time, in the order of
- * arrival, so writes of several callers do not mix. If 64 calls of a task in a row need not wait,
+ * arrival. So writes of several callers do not mix. If 64 calls of a task in a row need not wait,
  * the task then yields (thrum_yield).
  *
  * Deadlines are absolute (thrum_after). Past its deadline a call tries nothing and returns
- * -ETIMEDOUT; thrum_copy and thrum_select differ. If the deadline passes or the caller is cancelled
- * in the middle of a transfer, the call returns the number of bytes that it has moved. If it has
- * moved none, it returns -ETIMEDOUT or -ECANCELED. thrum_read_full returns the code in both cases.
+ * -ETIMEDOUT; thrum_copy and thrum_select differ. If its deadline or a cancel comes in the middle
+ * of a transfer, the call returns the number of bytes that it has moved. If it has moved none, it
+ * returns -ETIMEDOUT or -ECANCELED. thrum_read_full returns the code in both cases.
  *
  * Every call returns -EBADF for a stale thrum_io. In the child of a fork it returns -ESHUTDOWN for
  * a descriptor that the parent had taken over. If the system has no descriptor or no memory for a
@@ -147,9 +147,8 @@ THRUM_API int thrum_io_fd(thrum_io io);
  * Closes a descriptor. Calls that wait for it return -EBADF. Calls that are inside the system at
  * this moment end first, and this call waits for them.
  *
- * When it returns, the system may give the number to another descriptor. Operations on a file are
- * an exception: the close does not wait for them, and the number is free when the last of them ends
- * (thrum/file.h).
+ * When it returns, the system may give the number to another descriptor. For operations on a file
+ * the close does not wait: the number is free when the last of them ends (thrum/file.h).
  *
  * Parameters:
  *   io  the descriptor
@@ -254,9 +253,8 @@ THRUM_API THRUM_NODISCARD thrum_case thrum_io_case(thrum_io io, unsigned bit);
  * on the descriptor should have a short deadline. Everything else that makes a waiting task due
  * does so here, too: thrum_task_wakeup, thrum_task_signal, thrum_task_cancel and a stop. A wakeup
  * that came before, or a signal that no run has received, makes the task due at once. A close or
- * release of the descriptor counts as a cancel. From the moment at which the task is due, neither
- * the descriptor nor the library touches it, and thrum_task_cancel may return -EBUSY because the
- * run has begun.
+ * release of the descriptor counts as a cancel. Once the task is due, neither the descriptor nor
+ * the library touches it. Then thrum_task_cancel may return -EBUSY because the run has begun.
  *
  * The task's own body may make the call. It takes effect when the body returns.
  *
@@ -374,14 +372,14 @@ THRUM_API THRUM_NODISCARD int64_t thrum_read_full(thrum_io io, void *to, size_t 
  *   from      the bytes, the caller's
  *   size      how many bytes to write
  *   deadline  thrum_write_until only: when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: `size`; fewer if the call was cut short after so many bytes; a negative error code if no
- *   byte was written. Other codes are the system's, such as -ECONNRESET.
+ * Returns: `size`, or fewer if the call was cut short after so many bytes; a negative error code if
+ *   no byte was written. Other codes are the system's, such as -ECONNRESET.
  * Errors:
  *   -EBADF            `io` is stale, or was closed or released during the call
  *   -ESHUTDOWN        in the child of a fork: `io` is the parent's, or the call would wait
  *   -ETIMEDOUT        the deadline passed
  *   -ECANCELED        the caller was cancelled
- *   -EPIPE            the peer reads no more
+ *   -EPIPE            the peer no longer reads
  *   -EMFILE, -ENFILE  the process or the system has no descriptor for a wait
  *   -ENOMEM           there is no memory for a wait
  *   -ENOSPC           the user waits for too many descriptors (fs.epoll.max_user_watches), or a
@@ -440,15 +438,15 @@ THRUM_API THRUM_NODISCARD int64_t thrum_readv_until(thrum_io io, const thrum_iov
  *   parts     the pieces, the caller's
  *   n         how many pieces, at most THRUM_IOVECS_MAX
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: the size of all pieces; fewer if the call was cut short after so many bytes; a negative
- *   error code if no byte was written. Other codes are the system's, such as -ECONNRESET.
+ * Returns: the size of all pieces, or fewer if the call was cut short after so many bytes; a
+ *   negative error code if no byte was written. Other codes are the system's, such as -ECONNRESET.
  * Errors:
  *   -EINVAL           there are too many pieces, or more bytes than a ssize_t counts
  *   -EBADF            `io` is stale, or was closed or released during the call
  *   -ESHUTDOWN        in the child of a fork: `io` is the parent's, or the call would wait
  *   -ETIMEDOUT        the deadline passed
  *   -ECANCELED        the caller was cancelled
- *   -EPIPE            the peer reads no more
+ *   -EPIPE            the peer no longer reads
  *   -EMFILE, -ENFILE  the process or the system has no descriptor for a wait
  *   -ENOMEM           there is no memory for a wait
  *   -ENOSPC           the user waits for too many descriptors (fs.epoll.max_user_watches), or a
@@ -465,33 +463,33 @@ THRUM_API THRUM_NODISCARD int64_t thrum_writev_until(thrum_io io, const thrum_io
                                                      unsigned n, thrum_time deadline);
 
 /*
- * Copies bytes from one descriptor to another, until `from` has no more, `limit` bytes are copied,
- * or the deadline passes.
+ * Copies bytes from one descriptor to another, until `from` ends, `limit` bytes are copied, or the
+ * deadline passes.
  *
  * A count below `limit` does not mean that the end was met. To copy everything, call again until
  * the result is 0 or a code. If an error follows a count, later reads of `from` or writes to `to`
  * return that error until the descriptor is closed. The close itself does not report it.
  *
- * No byte is lost if `from` is a socket, a file, or a pipe whose bytes the system moves: bytes that
- * were not written can still be read. From other descriptors the call may have read up to 64 KiB
- * that can no longer be written. Then it returns -EIO, even after bytes that were written, and the
- * unwritten ones are lost. To save them, it writes them as far as there is room, even past its
- * deadline or in a cancelled task.
+ * No byte is lost if `from` is a socket, a file, or a pipe whose bytes the system moves: unwritten
+ * bytes can still be read. From other descriptors the call may have read up to 64 KiB that can no
+ * longer be written. Then it returns -EIO, even after bytes that were written, and the unwritten
+ * ones are lost. To save them, it writes them as far as there is room, even past its deadline or in
+ * a cancelled task.
  *
  * The call holds the two directions only while bytes move, so reads and writes of other callers may
  * come between two pieces. A close of either end ends the call. If bytes of `from` could be lost,
  * the call writes them first. The system moves bytes from or to a pipe without a copy (splice),
- * unless the other end is a file or a shared socket (thrum_io_adopt_shared), or the system refuses.
- * For that, O_NONBLOCK is set on a socket at the other end until the socket is given back or
- * closed. Otherwise the call allocates 64 KiB meanwhile.
+ * unless it refuses. For that, O_NONBLOCK is set on a socket at the other end until the socket is
+ * given back or closed. If the other end is a file or a shared socket (thrum_io_adopt_shared),
+ * there is no splice. Without splice the call allocates 64 KiB meanwhile.
  *
  * Parameters:
  *   from      where the bytes come from
  *   to        where they go
  *   limit     the most bytes, or UINT64_MAX for all
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: the number of bytes that were written to `to`; 0 if the end came first or `limit` is 0;
- *   a negative error code if no byte was written, or if bytes were lost. Other codes are the
+ * Returns: the number of bytes that were written to `to`. 0 if the end came first or `limit` is 0.
+ *   A negative error code if no byte was written, or if bytes were lost. Other codes are the
  *   system's for one of the two, such as -ECONNRESET.
  * Errors:
  *   -EBADF            one of the two is stale, or was closed or released during the call
@@ -501,7 +499,7 @@ THRUM_API THRUM_NODISCARD int64_t thrum_writev_until(thrum_io io, const thrum_io
  *   -ECANCELED        the caller was cancelled
  *   -EOPNOTSUPP       one of the two is a socket with messages
  *   -EIO              bytes that were read are lost, or the device has failed
- *   -EPIPE            the peer of `to` reads no more
+ *   -EPIPE            the peer of `to` no longer reads
  *   -EMFILE, -ENFILE  the process or the system has no descriptor for a wait
  *   -ENOMEM           there is no memory for the bytes, or for a wait
  *   -ENOSPC           the user waits for too many descriptors (fs.epoll.max_user_watches), or a

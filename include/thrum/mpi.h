@@ -1,7 +1,7 @@
 /*
  * thrum/mpi.h: waiting for MPI in tasks. It is not in <thrum.h>, but in a separate library,
- * libthrum-mpi, which is built for one MPI (Open MPI, MPICH; pkg-config: thrum-mpi; CMake:
- * find_package(thrum COMPONENTS mpi), thrum::mpi).
+ * libthrum-mpi. The library is built for one MPI, such as Open MPI or MPICH (pkg-config: thrum-mpi;
+ * CMake: find_package(thrum COMPONENTS mpi), thrum::mpi).
  *
  *     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
  *     thrum_sched_start(&sched, NULL);
@@ -42,8 +42,8 @@
  * **Callers.** Tasks of all schedulers and plain threads may make the calls; each may suspend its
  * task or block its thread. A request belongs to one wait at a time. Collectives of one
  * communicator are begun in the same order on all ranks, so not by tasks that run at the same time.
- * In the child of a fork that came after a thrum_mpi_start all calls return -ESHUTDOWN (-EINVAL for
- * a wrong argument), and thrum_mpi_workers returns 1: MPI is the parent's.
+ * After thrum_mpi_start MPI is the parent's in the child of a fork: all calls return -ESHUTDOWN
+ * (-EINVAL for a wrong argument), and thrum_mpi_workers returns 1.
  */
 #ifndef THRUM_MPI_H
 #define THRUM_MPI_H
@@ -66,9 +66,9 @@ THRUM_BEGIN_DECLS
 /*
  * Has tasks of a scheduler poll MPI from now on, for the whole process.
  *
- * At MPI_THREAD_FUNNELED the caller must be on MPI's thread (MPI_Is_thread_main). It is either a
- * task of the scheduler, whose worker then makes the calls of MPI, or a bound thread of the
- * scheduler, which makes them whenever it waits.
+ * At MPI_THREAD_FUNNELED the caller must be on MPI's thread (MPI_Is_thread_main). If it is a task
+ * of the scheduler, its worker then makes the calls of MPI. If it is a bound thread of the
+ * scheduler, it makes them whenever it waits.
  *
  * Parameters:
  *   sched  the scheduler, which is not being stopped; NULL: the caller's
@@ -502,7 +502,7 @@ THRUM_API THRUM_NODISCARD int thrum_mpi_alltoall(const void *from, int from_coun
 /* Figures since thrum_mpi_start. The caller owns it; THRUM_MPI_METRICS_INIT sets its size. */
 typedef struct thrum_mpi_metrics {
     size_t size;          /* sizeof(thrum_mpi_metrics); set by THRUM_MPI_METRICS_INIT */
-    uint64_t waits;       /* waits that had to be queued, without those that were over at once */
+    uint64_t waits;       /* waits that had to be queued; others were over at once */
     uint64_t given_up;    /* queued waits that ended by a deadline or a cancel */
     uint64_t asked;       /* how often MPI was polled for all waits */
     uint64_t calls;       /* calls that were handed to MPI's thread, at FUNNELED */

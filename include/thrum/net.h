@@ -15,9 +15,9 @@
  * A port is a number. With 0 a listener gets a port that the system chooses (thrum_io_local returns
  * it). The system looks up names of hosts, on threads of the library; numbers are never looked up.
  *
- * The results are thrum_ios, and the rules of thrum/io.h hold for them: for waits, deadlines and
- * cancels, for several callers at once, and after a fork. All descriptors that are made here are
- * closed on exec. Any thread may make all calls here.
+ * The results are thrum_ios, so the rules of thrum/io.h hold: for waits, deadlines and cancels,
+ * several callers at once, and forks. All descriptors that are made here are closed on exec. Any
+ * thread may make all calls here.
  */
 #ifndef THRUM_NET_H
 #define THRUM_NET_H
@@ -70,13 +70,14 @@ typedef struct thrum_listen_options {
  * UNIX socket behind. If the address has a name, the call looks it up and takes the first of its
  * addresses that can be used.
  *
- * "activation:" takes over a socket that a service manager has opened: systemd for a unit with a
- * .socket, or another manager that sets LISTEN_FDS, LISTEN_PID and LISTEN_FDNAMES. With systemd the
- * names are those of FileDescriptorName=. Each call takes the first socket that no earlier call has
- * taken: with this name or, without a name, any. So a program that gets sockets of several kinds,
- * such as listeners and datagrams, should name them. From then on all of them are closed on exec.
- * Only the options about accepted connections have an effect; the manager has set the others. A
- * close leaves the manager's copy of the socket open, with the connections that wait there.
+ * "activation:" takes over a socket that a service manager has opened (socket activation). It is
+ * systemd for a unit with a .socket, or another manager that sets LISTEN_FDS, LISTEN_PID and
+ * LISTEN_FDNAMES. With systemd the names are those of FileDescriptorName=. Each call takes the
+ * first socket that no earlier call has taken: with this name or, without a name, any. So a program
+ * that gets sockets of several kinds, such as listeners and datagrams, should name them. From then
+ * on all of them are closed on exec. Only the options about accepted connections have an effect;
+ * the manager has set the others. A close leaves the manager's copy of the socket open, with the
+ * connections that wait there.
  *
  * Parameters:
  *   out      set to the listener, which is the caller's to close
@@ -329,8 +330,8 @@ THRUM_API THRUM_NODISCARD int thrum_address_text(const thrum_address *address, c
  *
  * The process looks up at most 16 names at a time; further ones wait. Lookups that all callers have
  * given up do not count. If none of the others ends for 20 ms, one more begins, up to 1024 in all.
- * Before a name has to wait, it is looked up in the system's hosts file, and "localhost" counts as
- * one of the names there in any case.
+ * A name that would have to wait is looked up in the system's hosts file first. "localhost" always
+ * counts as one of the names there.
  *
  * Parameters:
  *   host      the name, or a number
@@ -453,7 +454,7 @@ typedef struct thrum_datagram {
  *   datagrams  the datagrams, the caller's
  *   n          how many there are
  *   deadline   when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: `n`; fewer if an error, the deadline or a cancel came after so many; a negative error
+ * Returns: `n`, or fewer if an error, the deadline or a cancel came after so many; a negative error
  *   code if none was sent. Other codes are the system's, such as -ENETUNREACH.
  * Errors:
  *   -EOPNOTSUPP           `io` has no datagrams
@@ -528,8 +529,8 @@ THRUM_API THRUM_NODISCARD int thrum_receive_many(thrum_io io, thrum_datagram *da
  *   fds       the descriptors
  *   n         how many descriptors, at most THRUM_FDS_MAX
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: `size`; fewer if the call was cut short after so many bytes; a negative error code if no
- *   byte was written. Other codes are the system's.
+ * Returns: `size`, or fewer if the call was cut short after so many bytes; a negative error code if
+ *   no byte was written. Other codes are the system's.
  * Errors:
  *   -EINVAL           `size` is 0, `n` is above THRUM_FDS_MAX, or `io` is no UNIX socket
  *   -EBADF            `io` is stale, or was closed or released during the call; or one of `fds` is
@@ -537,7 +538,7 @@ THRUM_API THRUM_NODISCARD int thrum_receive_many(thrum_io io, thrum_datagram *da
  *   -ESHUTDOWN        in the child of a fork: `io` is the parent's, or the call would wait
  *   -ETIMEDOUT        the deadline passed
  *   -ECANCELED        the caller was cancelled
- *   -EPIPE            the peer reads no more
+ *   -EPIPE            the peer no longer reads
  *   -EMFILE, -ENFILE  the process or the system has no descriptor for a wait
  *   -ENOMEM           there is no memory for a wait
  *   -ENOSPC           the user waits for too many descriptors (fs.epoll.max_user_watches)

@@ -12,17 +12,16 @@
  * A process begins as one that a shell starts. None of its signals is blocked, although workers
  * block theirs. No signal is caught. Only signals that were ignored when this process began are
  * ignored (nohup); signals that it has ignored since, as servers do with SIGPIPE, are not. The new
- * process has the standard streams and no other descriptors, unless it is given some. If a task or
- * a bound thread starts it, it may use the CPUs that the main thread may use, else those of the
- * calling thread.
+ * process has the standard streams and no other descriptors, unless it is given some. Started by a
+ * task or a bound thread, it may use the CPUs of the main thread, else those of the calling thread.
  *
  * Starting copies no memory, and runs no handlers of forks (pthread_atfork). The thread that starts
  * a process sleeps until the system has loaded the program. For a task or a bound thread, it is a
  * thread of the blocking pool.
  *
  * The system keeps the number of an ended process until its handle is closed, so no other process
- * gets it. If this process waits for any child (`wait`, waitpid with -1) or ignores SIGCHLD, that
- * information is lost: then signals find nothing, and before Linux 6.15 a wait returns -ECHILD.
+ * gets it. That information is lost if this process waits for any child (`wait`, waitpid with -1)
+ * or ignores SIGCHLD. Then signals find nothing, and before Linux 6.15 a wait returns -ECHILD.
  * Handlers of SIGCHLD are called as for any child.
  *
  * In the child of a fork every call on a handle of the parent returns -ESHUTDOWN, except
@@ -69,8 +68,8 @@ typedef struct thrum_process_limit {
 /* A flag of a start: the process keeps all our descriptors that are not closed on exec. */
 #define THRUM_PROCESS_KEEP_FDS 8u
 /*
- * A flag of a start: the process is killed (SIGKILL), with the group that it may lead, when a wait
- * for it is cancelled, and when its handle is closed before it has ended.
+ * A flag of a start: the process is killed (SIGKILL) when a wait for it is cancelled, and when its
+ * handle is closed before it has ended. If it leads a group, that is killed, too.
  */
 #define THRUM_PROCESS_KILL 16u
 
@@ -120,8 +119,8 @@ THRUM_API void thrum_process_options_init(thrum_process_options *options);
  * Starts a process. When the call returns 0, its program is loaded and runs.
  *
  * A program without a slash is looked for in the directories of our PATH ("/bin:/usr/bin" without
- * one); those that do not begin with a slash are omitted. A program with a slash that does not
- * begin with one is relative to `options->folder`.
+ * one). Directories that do not begin with a slash are omitted. A program with a slash that does
+ * not begin with one is relative to `options->folder`.
  *
  * Parameters:
  *   out      set to the process, which is the caller's to close
@@ -300,10 +299,10 @@ typedef struct thrum_process_output {
 /*
  * Starts a process, feeds it, collects its output, and waits until it and its output have ended.
  *
- * It leads its own group, or a session if the options say so. Streams of the options with
- * THRUM_PROCESS_INHERIT are fed and collected; the others are as the options say. Of each stream up
- * to `options->output_max` bytes are kept; further bytes are read and dropped. It is no error if
- * the process does not read all of its input.
+ * It leads its own group, or a session with THRUM_PROCESS_SESSION. Streams with
+ * THRUM_PROCESS_INHERIT in the options are fed and collected; others are used as usual. Up to
+ * `options->output_max` bytes of each stream are kept; further bytes are read and dropped. It is no
+ * error if the process does not read all of its input.
  *
  * At the deadline, and when the caller is cancelled, the group is killed. The call may take a
  * moment longer. Past its deadline it starts nothing. After an error the process is killed, too. If
@@ -318,7 +317,7 @@ typedef struct thrum_process_output {
  *   output    set to the results; to be freed by thrum_process_output_free unless the code is
  *             -EINVAL
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: 0 when it has ended by itself, whatever its status; or a negative error code. After
+ * Returns: 0 when it has ended by itself, with any status, or a negative error code. After
  *   -ETIMEDOUT and -ECANCELED `*output` has the bytes that there were, and the status. Other codes
  *   are the system's, also of the write of the input.
  * Errors:

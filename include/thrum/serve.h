@@ -68,8 +68,8 @@ typedef struct thrum_serve_options {
  * continue, call thrum_serve again on the same listener after a pause; its backlog has kept the
  * connections that came meanwhile.
  *
- * In dumps and traces the task of a connection has the name "fd 12 of tcp:127.0.0.1:80", from its
- * descriptor and the listener's address, unless the function sets another (thrum_set_name). The
+ * In dumps and traces a connection's task is named "fd 12 of tcp:127.0.0.1:80", after its
+ * descriptor and the listener's address. The function may set another name (thrum_set_name). The
  * task that accepts has the name "serves tcp:127.0.0.1:80". Names are cut after 31 bytes.
  *
  * Parameters:
@@ -77,9 +77,9 @@ typedef struct thrum_serve_options {
  *   connection  the function that handles one connection
  *   arg         the second argument of `connection` and `options->started`
  *   options     how to serve, or NULL for the defaults; not kept
- * Returns: 0 when all connections have ended by themselves, else a negative error code. Whatever
- *   the code is, all connections have ended. Other codes are those with which accepting or starting
- *   a connection failed.
+ * Returns: 0 when all connections have ended by themselves, else a negative error code. All
+ *   connections have ended in both cases. Other codes are those with which accepting or starting a
+ *   connection failed.
  * Errors:
  *   -EINVAL            `connection` is NULL, the options make no sense, a signal cannot be caught,
  *                      or `listener` does not listen

@@ -15,21 +15,21 @@
  * deadlines; a cancel does not end that wait (thrum/mutex.h).
  *
  * **Streams resume.** A call that reads a whole unit (exactly n bytes, a line) takes all of it or
- * nothing. If it ends by its deadline, a cancel or an error, the bytes that have come stay in the
- * stream, and the same or another call continues with them. Buffered bytes that are not written yet
+ * nothing. If its deadline, a cancel or an error ends it, the bytes that have come stay in the
+ * stream. The same or another call continues with them. Buffered bytes that are not written yet
  * stay, too. After the end of the input, the bytes in the buffer are the rest, and no call waits
  * for more behind them. After the rest a call asks the system again, because a terminal may
  * continue; past its deadline it returns the end.
  *
  * Any thread may make all calls here. Deadlines are absolute; the short forms wait for ever. A call
  * that finds its bytes, or room, in the buffer ignores its deadline. A call that waits does so as
- * thrum_read_until and thrum_write_until do, and returns their errors. -EBADF is also returned for
- * a stream that is closed or {0}. After -ENOMEM nothing was done.
+ * thrum_read_until and thrum_write_until do, and returns their errors. For a stream that is closed
+ * or {0}, a call returns -EBADF. After -ENOMEM nothing was done.
  *
  * An error of the system in writing sticks: later writes and the close return it. So a program may
- * check the close only. Deadlines, cancels, and a lack of memory or descriptors do not stick. For
- * -ENOSPC it depends: over a descriptor, -ENOSPC of a wait (the user waits for too many
- * descriptors) does not stick; over calls (thrum_stream_open_over) -ENOSPC always does.
+ * check the close only. Deadlines, cancels, and a lack of memory or descriptors do not stick.
+ * -ENOSPC sticks, unless it comes from a wait for a descriptor, because the user waits for too
+ * many. Over calls (thrum_stream_open_over) it always sticks.
  */
 #ifndef THRUM_STREAM_H
 #define THRUM_STREAM_H
@@ -148,8 +148,8 @@ THRUM_API THRUM_NODISCARD int thrum_stream_open_over(thrum_stream *stream,
  * thrum_stream_close_until gives up the writing at its deadline. Bytes that were read ahead are
  * lost.
  *
- * The stream is closed whatever the result is. It must be the only call on the stream: to end a
- * reader that still waits, call thrum_io_close(thrum_stream_io(stream)) first.
+ * The stream is closed even after an error. It must be the only call on the stream: to end a reader
+ * that still waits, call thrum_io_close(thrum_stream_io(stream)) first.
  *
  * Parameters:
  *   stream    the stream
@@ -163,7 +163,7 @@ THRUM_API THRUM_NODISCARD int thrum_stream_open_over(thrum_stream *stream,
  *   -ECANCELED            the caller was cancelled before all bytes were written
  *   -ESHUTDOWN            in the child of a fork: the descriptor is the parent's, or the call would
  *                         wait
- *   -EPIPE                the peer reads no more
+ *   -EPIPE                the peer no longer reads
  *   -ENOSPC               the device is full, or the user waits for too many descriptors
  *   -EMFILE, -ENFILE, -ENOMEM, -ENOSYS  a wait could not begin
  * Context: any thread; may suspend; cancellable. A cancel ends the writing only.
@@ -398,8 +398,8 @@ THRUM_API THRUM_NODISCARD int64_t thrum_stream_peek_until(thrum_stream *stream, 
  *   stream    the stream
  *   n         how many bytes, or UINT64_MAX for all
  *   deadline  thrum_stream_skip_until only: when to give up
- * Returns: `n`; fewer if the end or an error came after so many; if it dropped none, 0 at the end
- *   or a negative error code. Other codes are the system's, or those of thrum_stream_calls.
+ * Returns: `n`, or fewer if the end or an error came after so many. If none was dropped, 0 at the
+ *   end or a negative error code. Other codes are the system's, or those of thrum_stream_calls.
  * Errors:
  *   -EBADF            the stream is closed or {0}, or its descriptor was closed or released
  *   -ETIMEDOUT        the deadline passed
@@ -498,7 +498,7 @@ THRUM_API size_t thrum_stream_buffered(const thrum_stream *stream);
  * Posts a task to the caller's scheduler when there is something to read. So an idle connection
  * needs no stack. thrum_stream_on_until posts the task at its deadline at the latest.
  *
- * If bytes are buffered, the task is posted at once, whatever the deadline is, as if it had been
+ * If bytes are buffered, the task is posted at once, even before its deadline, as if it had been
  * woken. Otherwise it is posted when the descriptor is ready, with all that thrum_io_on_until
  * describes. The task may also run although nothing is there, so its first call should have a short
  * deadline. A file is ready at once. From the call on the stream is not in use: the task may read
@@ -553,7 +553,7 @@ THRUM_API THRUM_NODISCARD int thrum_stream_on_until(thrum_stream *stream, thrum_
  *   from      the bytes
  *   size      how many bytes
  *   deadline  thrum_stream_write_until only: when to give up
- * Returns: `size`; fewer if the call was cut short after so many bytes; a negative error code if
+ * Returns: `size`, or fewer if the call was cut short after so many bytes; a negative error code if
  *   none was taken. Other codes are the system's, or those of thrum_stream_calls.
  * Errors:
  *   -EBADF            the stream is closed or {0}, or its descriptor was closed or released
@@ -561,7 +561,7 @@ THRUM_API THRUM_NODISCARD int thrum_stream_on_until(thrum_stream *stream, thrum_
  *   -ECANCELED        the caller was cancelled
  *   -ESHUTDOWN        in the child of a fork: the descriptor is the parent's, or the call would
  *                     wait
- *   -EPIPE            the peer reads no more
+ *   -EPIPE            the peer no longer reads
  *   -ENOMEM           there is no memory for the buffer or for a wait
  *   -EMFILE, -ENFILE  the process or the system has no descriptor for a wait
  *   -ENOSPC           the device is full, or the user waits for too many descriptors
@@ -609,7 +609,7 @@ THRUM_API THRUM_NODISCARD int64_t thrum_stream_write_until(thrum_stream *stream,
  *   -ECANCELED        the caller was cancelled
  *   -ESHUTDOWN        in the child of a fork: the descriptor is the parent's, or the call would
  *                     wait
- *   -EPIPE            the peer reads no more
+ *   -EPIPE            the peer no longer reads
  *   -ENOMEM           there is no memory for the buffer or for a wait
  *   -EMFILE, -ENFILE  the process or the system has no descriptor for a wait
  *   -ENOSPC           the device is full, or the user waits for too many descriptors
@@ -645,7 +645,7 @@ THRUM_API int64_t thrum_stream_vprintf_until(thrum_stream *stream, thrum_time de
  *   -ECANCELED        the caller was cancelled
  *   -ESHUTDOWN        in the child of a fork: the descriptor is the parent's, or the call would
  *                     wait
- *   -EPIPE            the peer reads no more
+ *   -EPIPE            the peer no longer reads
  *   -ENOMEM           there is no memory for the buffer or for a wait
  *   -EMFILE, -ENFILE  the process or the system has no descriptor for a wait
  *   -ENOSPC           the device is full, or the user waits for too many descriptors

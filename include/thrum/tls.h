@@ -22,10 +22,11 @@
  * bytes and up to twice that for written ones. While it writes much, it takes 200 KiB more.
  * OpenSSL's own memory comes on top.
  *
- * **The end.** 0 from a read means that the peer has ended its side, by its close_notify.
- * -ECONNRESET means that the bytes ended without it: somebody may have cut them off. After -EPROTO
- * (no TLS, changed bytes, or an alert of the peer) and -EACCES (the peer's certificate is not
- * trusted or missing) all reads and writes return the code. thrum_tls_error writes the reason.
+ * **The end.** The result 0 of a read means that the peer has ended its side, by its close_notify.
+ * The code -ECONNRESET means that the bytes ended without it: somebody may have cut them off.
+ * -EPROTO means no TLS, changed bytes, or an alert of the peer. -EACCES means that the peer's
+ * certificate is not trusted or missing. After these two all reads and writes return the code.
+ * thrum_tls_error writes the reason.
  *
  * Deadlines are absolute; the short forms wait for ever. Any thread may make all calls here,
  * several at a time; thrum_tls_close and thrum_tls_config_free must be the only call on their
@@ -49,7 +50,7 @@ typedef struct thrum_tls thrum_tls;
 #define THRUM_TLS_1_3 0x0304u /* a lowest version: TLS 1.3 */
 
 #define THRUM_TLS_PEER_DEFAULT 0u /* a client trusts only known servers, a server asks no client */
-#define THRUM_TLS_PEER_NONE 1u    /* any peer is trusted: a client talks to whoever answers */
+#define THRUM_TLS_PEER_NONE 1u    /* any peer is trusted */
 /* A server's clients may show a certificate; one that is shown is verified. */
 #define THRUM_TLS_PEER_OPTIONAL 2u
 #define THRUM_TLS_PEER_REQUIRED 3u /* a server's clients must show a certificate */
@@ -158,7 +159,7 @@ THRUM_API void thrum_tls_config_free(thrum_tls_config *config);
 
 /*
  * Makes a connection over a descriptor, as the client or as the server, and does the handshake.
- * **From this call on the descriptor is the connection's**, whatever the call returns.
+ * **From this call on the descriptor is the connection's**, even after an error.
  *
  * If `*out` is not NULL with an error code, the connection exists only for thrum_tls_error and
  * thrum_tls_close, and the caller must close it. If `*out` is NULL, the descriptor is closed.
@@ -257,9 +258,9 @@ THRUM_API bool thrum_tls_is_readable(thrum_tls *tls);
  * other writers wait until it has ended.
  *
  * Encrypted bytes cannot be taken back. If an error, the deadline or a cancel cuts the call short,
- * up to 64 KiB more than the result counts may be on their way. So the rest must follow, from the
- * place that the result gives. A write that begins with the same bytes continues with them. A write
- * of other bytes puts them behind those.
+ * up to 64 KiB beyond the result may be on their way. So the rest must follow, from the place that
+ * the result gives. A write that begins with the same bytes continues with them. A write of other
+ * bytes puts them behind those.
  *
  * Parameters:
  *   tls       the connection
@@ -269,11 +270,11 @@ THRUM_API bool thrum_tls_is_readable(thrum_tls *tls);
  *   n         how many pieces, at most THRUM_IOVECS_MAX
  *   deadline  the forms with _until only: when to give up, an instant from thrum_after or
  *             THRUM_FOREVER
- * Returns: the number of all bytes; fewer if the call was cut short after so many; a negative error
- *   code if none was written. Other codes are the system's for the descriptor.
+ * Returns: the number of all bytes, or fewer if the call was cut short after so many; a negative
+ *   error code if none was written. Other codes are the system's for the descriptor.
  * Errors:
  *   -EINVAL           a pointer is NULL, or there are too many pieces or bytes
- *   -EPIPE            thrum_tls_shutdown was called, or the peer reads no more
+ *   -EPIPE            thrum_tls_shutdown was called, or the peer no longer reads
  *   -ECONNRESET       the connection was reset
  *   -EPROTO           the bytes are no TLS or were changed on their way, or the peer sent an alert
  *   -EACCES           the peer's certificate is not trusted, or is missing
@@ -308,7 +309,7 @@ THRUM_API THRUM_NODISCARD int64_t thrum_tls_writev_until(thrum_tls *tls, const t
  *   the descriptor.
  * Errors:
  *   -EINVAL           `tls` is NULL
- *   -EPIPE            the peer reads no more
+ *   -EPIPE            the peer no longer reads
  *   -ECONNRESET       the connection was reset
  *   -EPROTO           the bytes are no TLS or were changed on their way, or the peer sent an alert
  *   -EACCES           the peer's certificate is not trusted, or is missing
@@ -330,7 +331,7 @@ THRUM_API THRUM_NODISCARD int thrum_tls_shutdown(thrum_tls *tls, thrum_time dead
 
 /*
  * Ends a connection: sends a close_notify, unless the connection has failed, closes the descriptor
- * and frees the connection. The last two happen whatever the first returns.
+ * and frees the connection. The last two happen even after an error of the first.
  *
  * It must be the only call on the connection: to end a reader that still waits, call
  * thrum_io_close(thrum_tls_io(tls)) first.
@@ -341,7 +342,7 @@ THRUM_API THRUM_NODISCARD int thrum_tls_shutdown(thrum_tls *tls, thrum_time dead
  * Returns: 0, or the negative error code of the close_notify, or else that of the descriptor's
  *   close. Other codes are the system's for the descriptor.
  * Errors:
- *   -EPIPE            the peer reads no more
+ *   -EPIPE            the peer no longer reads
  *   -ECONNRESET       the connection was reset
  *   -EPROTO           the bytes are no TLS or were changed on their way, or the peer sent an alert
  *   -EACCES           the peer's certificate is not trusted, or is missing
@@ -397,9 +398,9 @@ THRUM_API THRUM_NODISCARD int thrum_tls_stream_open(thrum_stream *stream, thrum_
 THRUM_API thrum_io thrum_tls_io(const thrum_tls *tls);
 
 /*
- * Returns the results of the handshake: the protocol (ALPN; "": none), the version ("TLSv1.3"), the
- * cipher, and the subject of the peer's certificate ("CN=example.org,O=..."; "": it has shown
- * none).
+ * Returns a result of the handshake: the protocol (ALPN), the version ("TLSv1.3"), the cipher, or
+ * the subject of the peer's certificate ("CN=example.org,O=..."). Without a protocol, or without a
+ * certificate, it is "".
  *
  * Parameters:
  *   tls  the connection

@@ -4,10 +4,9 @@
  *
  * A task keeps its C++ exceptions over its waits. For that the library asks the run time for the
  * exception state of each thread. As a DLL it cannot see a run time that is linked into the
- * program. So code that is compiled as C++ and includes a header of thrum registers its run time,
- * before the static initializers of its program or DLL run. If THRUM_NO_CXX_REGISTER is defined, it
- * does not. That is for a C++ program that uses the types of the headers but is not linked with the
- * library.
+ * program. So C++ code that includes a header of thrum registers its run time, before the static
+ * initializers of its program or DLL run. If THRUM_NO_CXX_REGISTER is defined, it does not. That is
+ * for a C++ program that uses the types of the headers but is not linked with the library.
  */
 #ifndef THRUM_WINDOWS_CXX_H
 #define THRUM_WINDOWS_CXX_H
@@ -19,8 +18,8 @@ extern "C" {
 #endif
 
 /*
- * Tells the library where the C++ run time is. A program whose C++ includes no header of thrum may
- * make the call itself.
+ * Registers the program's C++ run time with the library. A program whose C++ includes no header of
+ * thrum may make the call itself.
  *
  * It has no effect once the first worker has begun or the first thread has been bound: that decides
  * for all threads. If several run times are registered before, the program's counts, and without
