@@ -91,9 +91,9 @@ THRUM_API THRUM_NODISCARD int thrum_file_open(thrum_io *out, const char *path, u
                                               unsigned mode, thrum_time deadline);
 
 /*
- * Takes over a file, a directory or a block device that is already open, for example by openat or
- * from another process. From then on only the library closes it, unless thrum_io_release gives it
- * back.
+ * Takes over a file that is already open, a directory or a block device. It may come from openat or
+ * another process, for example. From then on only the library closes it, unless thrum_io_release
+ * gives it back.
  *
  * Parameters:
  *   out  set to the file
@@ -116,8 +116,8 @@ THRUM_API THRUM_NODISCARD int thrum_file_adopt(thrum_io *out, int fd);
 /* ---- bytes ---- */
 
 /*
- * Reads bytes that begin at an offset, into one or several pieces of memory. Several callers may
- * read a file at the same time.
+ * Reads bytes at an offset, into one or several pieces of memory. Several callers may read a file
+ * at the same time.
  *
  * A long read goes in steps, between which a task yields (thrum_yield). If fewer bytes than asked
  * for were read, the file ends there, or an error, the deadline or a cancel cut the call short.
@@ -157,8 +157,8 @@ THRUM_API THRUM_NODISCARD int64_t thrum_file_preadv(thrum_io io, const thrum_iov
                                                     thrum_time deadline);
 
 /*
- * Writes bytes at an offset, from one or several pieces of memory, in steps of up to 1 MiB. If the
- * system would have to wait, the bytes of a step are copied first.
+ * Writes bytes at an offset, from one or several pieces of memory. It goes in steps of up to 1 MiB.
+ * If the system would have to wait, the bytes of a step are copied first.
  *
  * If an error, the deadline or a cancel cuts the call short, one step beyond the result may be
  * written now or later.
@@ -200,8 +200,8 @@ THRUM_API THRUM_NODISCARD int64_t thrum_file_pwritev(thrum_io io, const thrum_io
                                                      thrum_time deadline);
 
 /*
- * Writes bytes at the end of a file, wherever that is, in steps of up to 1 MiB. Bytes that others
- * append do not come inside a step.
+ * Writes bytes at the end of a file, in steps of up to 1 MiB. Bytes that others append do not come
+ * inside a step.
  *
  * If the system has no call for it (before Linux 4.16, in some sandboxes), the file must have been
  * opened with THRUM_FILE_APPEND.
@@ -410,9 +410,9 @@ THRUM_API THRUM_NODISCARD int thrum_file_truncate(thrum_io io, int64_t size, thr
 #define THRUM_FILE_PUNCH 2u
 
 /*
- * Reserves blocks of the device for a range of a file, so that writes there do not return -ENOSPC.
- * The file grows to the end of the range, unless THRUM_FILE_KEEP_SIZE is set. With THRUM_FILE_PUNCH
- * the range becomes zero, and its blocks are freed.
+ * Reserves blocks of the device for a range of a file. Writes there then do not return -ENOSPC. The
+ * file grows to the end of the range, unless THRUM_FILE_KEEP_SIZE is set. With THRUM_FILE_PUNCH the
+ * range becomes zero, and its blocks are freed.
  *
  * Parameters:
  *   io        the file
@@ -474,7 +474,7 @@ typedef struct thrum_file_info {
 #define THRUM_FILE_LINK 1u
 
 /*
- * Reads the properties of a file, by its path (thrum_file_stat) or of an open one
+ * Reads the properties of a file. The file has a path (thrum_file_stat) or is open
  * (thrum_file_stat_io).
  *
  * Parameters:
@@ -548,7 +548,7 @@ THRUM_API THRUM_NODISCARD int thrum_file_rename(const char *from, const char *to
                                                 thrum_time deadline);
 
 /*
- * Removes a name: of a file (thrum_file_unlink) or of an empty directory (thrum_file_rmdir).
+ * Removes a file's name or an empty directory.
  *
  * Parameters:
  *   path      the path; copied
@@ -606,8 +606,7 @@ THRUM_API THRUM_NODISCARD int thrum_file_mkdir(const char *path, unsigned mode,
                                                thrum_time deadline);
 
 /*
- * Gives a file one more name (thrum_file_link), or makes a symbolic link with a text
- * (thrum_file_symlink).
+ * Gives a file one more name, or makes a symbolic link with a text.
  *
  * Parameters:
  *   path      the file's path; copied

@@ -67,15 +67,21 @@ typedef struct thrum_iovec {
  *   -ENOMEM  there is no memory
  * Context: any thread; never suspends.
  * Ordering: none.
- * Example: examples/in_epoll.c
+ * Example:
+ *    thrum_io io;
+ *    int err = thrum_io_adopt(&io, PQsocket(connection));
+ *    if (err == 0) {
+ *        int bits = thrum_io_wait(io, THRUM_IO_READ, thrum_after_s(5));
+ *        (void)thrum_io_release(io);
+ *    }
  * See also: thrum_io_adopt_shared, thrum_io_release, thrum_io_close, thrum_file_adopt
  */
 THRUM_API THRUM_NODISCARD int thrum_io_adopt(thrum_io *out, int fd);
 
 /*
- * Makes a separate descriptor for the pipe, terminal, socket or file of `fd`, and takes that one
- * over. It is for descriptors that other processes share, as a shell and its commands share a
- * terminal: O_NONBLOCK is not set on theirs.
+ * Makes a separate descriptor for the same pipe, terminal, socket or file. The new one is taken
+ * over, and the old one stays the caller's. It is for descriptors that other processes share, as a
+ * shell and its commands share a terminal: O_NONBLOCK is not set on theirs.
  *
  * Pipes and terminals are opened once more, and sockets are duplicated. Anything else is
  * duplicated, too, and so is a pipe or terminal that cannot be opened again. Its calls are then
@@ -85,7 +91,7 @@ THRUM_API THRUM_NODISCARD int thrum_io_adopt(thrum_io *out, int fd);
  *
  * Parameters:
  *   out  set to the name of the new descriptor
- *   fd   the descriptor, which stays the caller's
+ *   fd   the descriptor
  * Returns: 0, or a negative error code; no descriptor was made then.
  * Errors:
  *   -EINVAL           `out` is NULL
@@ -96,7 +102,9 @@ THRUM_API THRUM_NODISCARD int thrum_io_adopt(thrum_io *out, int fd);
  *                     pipe to a process
  * Context: any thread; never suspends.
  * Ordering: none.
- * Example: examples/jobs.c
+ * Example:
+ *    thrum_io terminal;
+ *    int err = thrum_io_adopt_shared(&terminal, STDERR_FILENO);
  * See also: thrum_io_adopt, thrum_stdin
  */
 THRUM_API THRUM_NODISCARD int thrum_io_adopt_shared(thrum_io *out, int fd);
@@ -119,13 +127,17 @@ THRUM_API THRUM_NODISCARD int thrum_io_adopt_shared(thrum_io *out, int fd);
  *   -EOPNOTSUPP  on Windows: `io` watches files (thrum_watch_open); it is unchanged
  * Context: any thread; may suspend; not cancellable. The wait is short.
  * Ordering: none.
- * Example: examples/with_libpq.c
+ * Example:
+ *    int fd = thrum_io_release(io);
+ *    if (fd >= 0) {
+ *        close(fd);
+ *    }
  * See also: thrum_io_adopt, thrum_io_fd, thrum_io_close
  */
 THRUM_API THRUM_NODISCARD int thrum_io_release(thrum_io io);
 
 /*
- * Returns the system's number of a descriptor, for calls that the library does not have. The
+ * Returns the system's number of a descriptor. It is for calls that the library does not have. The
  * descriptor stays the library's: the caller must not close it.
  *
  * Parameters:
@@ -183,13 +195,15 @@ THRUM_API int thrum_io_close(thrum_io io);
  *   -ENOTCONN   the socket is not connected
  * Context: any thread; never suspends.
  * Ordering: none.
- * Example: examples/proxy.c
+ * Example:
+ *    int err = thrum_io_shutdown(io, THRUM_IO_WRITE); // the request is complete
+ *    int64_t n = err ? err : thrum_read_full(io, answer, sizeof answer, thrum_after_s(5));
  * See also: thrum_io_close
  */
 THRUM_API int thrum_io_shutdown(thrum_io io, unsigned bits);
 
 /*
- * Waits until the descriptor is ready in one of the directions, for descriptors on which another
+ * Waits until a descriptor is ready to be read or written. It is for descriptors on which another
  * library makes the calls. Ready means that such a call would not wait; it may still fail.
  *
  * The wait consumes nothing, and does not queue behind callers that read or write.
@@ -211,7 +225,11 @@ THRUM_API int thrum_io_shutdown(thrum_io io, unsigned bits);
  *   -ENOSYS           a sandbox refuses epoll or eventfd; some return another code
  * Context: any thread; may suspend; cancellable.
  * Ordering: none.
- * Example: examples/with_libpq.c
+ * Example:
+ *    int bits = thrum_io_wait(io, THRUM_IO_READ | THRUM_IO_WRITE, thrum_after_s(5));
+ *    if (bits > 0 && bits & (int)THRUM_IO_READ) {
+ *        ssize_t n = recv(thrum_io_fd(io), text, sizeof text, MSG_DONTWAIT);
+ *    }
  * See also: thrum_io_case, thrum_io_on
  */
 THRUM_API THRUM_NODISCARD int thrum_io_wait(thrum_io io, unsigned bits, thrum_time deadline);
@@ -220,8 +238,8 @@ THRUM_API THRUM_NODISCARD int thrum_io_wait(thrum_io io, unsigned bits, thrum_ti
 #define THRUM_SELECT_IO_MAX 32
 
 /*
- * Makes a case for thrum_select (thrum/chan.h) that happens when the descriptor is ready in one
- * direction, as for thrum_io_wait. The case consumes nothing.
+ * Makes a case for thrum_select from a descriptor. The case happens when the descriptor is ready in
+ * one direction, as for thrum_io_wait, and consumes nothing.
  *
  * If the select returns the case's index, its `status` is 0, or -EBADF if `io` is stale or was
  * closed during the call. In the child of a fork the status is -ESHUTDOWN for a descriptor of the
@@ -245,9 +263,9 @@ THRUM_API THRUM_NODISCARD int thrum_io_wait(thrum_io io, unsigned bits, thrum_ti
 THRUM_API THRUM_NODISCARD thrum_case thrum_io_case(thrum_io io, unsigned bit);
 
 /*
- * Posts a task to the caller's scheduler when the descriptor is ready in one direction. So an idle
- * connection needs no stack. thrum_io_on_until posts the task at its deadline at the latest;
- * thrum_task_is_expired then returns true in the task.
+ * Posts a task when a descriptor is ready in one direction. The task goes to the caller's
+ * scheduler. So an idle connection needs no stack. thrum_io_on_until posts the task at its deadline
+ * at the latest; thrum_task_is_expired then returns true in the task.
  *
  * Ready is as for thrum_io_wait. The task may also run although nothing is there, so its first call
  * on the descriptor should have a short deadline. Everything else that makes a waiting task due
@@ -317,7 +335,12 @@ THRUM_API THRUM_NODISCARD int thrum_io_on_until(thrum_io io, unsigned bits, thru
  *   -ENOSYS           a sandbox refuses epoll or eventfd; some return another code
  * Context: any thread; may suspend; cancellable.
  * Ordering: none.
- * Example: examples/proxy.c
+ * Example:
+ *    char text[4096];
+ *    int64_t n;
+ *    while ((n = thrum_read_until(io, text, sizeof text, thrum_after_s(60))) > 0) {
+ *        fwrite(text, 1, (size_t)n, stdout);
+ *    }
  * See also: thrum_read_full, thrum_readv_until, thrum_stream_read, thrum_write
  */
 THRUM_API THRUM_NODISCARD int64_t thrum_read(thrum_io io, void *to, size_t size);
@@ -430,8 +453,8 @@ THRUM_API THRUM_NODISCARD int64_t thrum_readv_until(thrum_io io, const thrum_iov
                                                     unsigned n, thrum_time deadline);
 
 /*
- * Writes all bytes of several pieces of memory, in order, and waits for room. A call that is cut
- * short behaves as thrum_write_until does.
+ * Writes several pieces of memory, all bytes in order, and waits for room. A call that is cut short
+ * behaves as thrum_write_until does.
  *
  * Parameters:
  *   io        the descriptor
@@ -463,8 +486,8 @@ THRUM_API THRUM_NODISCARD int64_t thrum_writev_until(thrum_io io, const thrum_io
                                                      unsigned n, thrum_time deadline);
 
 /*
- * Copies bytes from one descriptor to another, until `from` ends, `limit` bytes are copied, or the
- * deadline passes.
+ * Copies bytes from one descriptor to another. It goes on until `from` ends, `limit` bytes are
+ * copied, or the deadline passes.
  *
  * A count below `limit` does not mean that the end was met. To copy everything, call again until
  * the result is 0 or a code. If an error follows a count, later reads of `from` or writes to `to`

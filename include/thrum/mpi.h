@@ -84,14 +84,16 @@ THRUM_BEGIN_DECLS
  *   -ESHUTDOWN  in the child of a fork
  * Context: any thread; never suspends.
  * Ordering: none.
- * Example: examples/stencil.c
+ * Example:
+ *    int err = thrum_sched_start(&sched, NULL);
+ *    err = err ? err : thrum_mpi_start(sched);
  * See also: thrum_mpi_stop, thrum_mpi_workers
  */
 THRUM_API THRUM_NODISCARD int thrum_mpi_start(thrum_sched *sched);
 
 /*
- * Ends the polling, before MPI_Finalize and before the stop of the scheduler. At FUNNELED a stop
- * that comes first lasts until this call, or past its deadline.
+ * Ends the polling of MPI. It comes before MPI_Finalize and before the stop of the scheduler. At
+ * FUNNELED a stop that comes first lasts until this call, or past its deadline.
  *
  * MPI goes on. No other call of this header may be under way, or come before the next
  * thrum_mpi_start. At FUNNELED MPI's thread must be free for calls, or make this one.
@@ -110,8 +112,8 @@ THRUM_API THRUM_NODISCARD int thrum_mpi_start(thrum_sched *sched);
 THRUM_API int thrum_mpi_stop(void);
 
 /*
- * Calls `fn(arg)`, which calls MPI, as the level allows: at SERIALIZED while no other call of MPI
- * is made here, at FUNNELED on MPI's thread.
+ * Calls a function that calls MPI, as the level allows. At SERIALIZED no other call of MPI is made
+ * here meanwhile; at FUNNELED it runs on MPI's thread.
  *
  * The function must not wait, neither for thrum nor for MPI: operations that it begins are waited
  * for elsewhere. If it forks the process and returns in the child, too, the call returns there if
@@ -157,7 +159,10 @@ THRUM_API int thrum_mpi_call(int (*fn)(void *arg), void *arg);
  * Context: the thread that initialized MPI; never suspends. It blocks the thread until all ranks
  *   have called.
  * Ordering: none.
- * Example: examples/stencil.c
+ * Example:
+ *    thrum_config config;
+ *    thrum_config_init(&config);
+ *    config.workers = thrum_mpi_workers();
  * See also: thrum_cpus_granted, thrum_mpi_start
  */
 THRUM_API unsigned thrum_mpi_workers(void);
@@ -298,7 +303,7 @@ THRUM_API THRUM_NODISCARD int thrum_mpi_waitall_until(int n, MPI_Request request
 /* ---- messages ---- */
 
 /*
- * Sends a message, as MPI_Send does (by MPI_Isend), and returns when the buffer is free again.
+ * Sends a message, as MPI_Send does. It uses MPI_Isend, and returns when the buffer is free again.
  *
  * Parameters:
  *   buffer  the elements
@@ -313,7 +318,8 @@ THRUM_API THRUM_NODISCARD int thrum_mpi_waitall_until(int n, MPI_Request request
  *   -ESHUTDOWN  MPI is finalized, or in the child of a fork
  * Context: any thread; may suspend; not cancellable.
  * Ordering: none.
- * Example: examples/skynet.c
+ * Example:
+ *    int err = thrum_mpi_send(&value, 1, MPI_INT, 3, 7, MPI_COMM_WORLD);
  * See also: thrum_mpi_recv, thrum_mpi_sendrecv
  */
 THRUM_API THRUM_NODISCARD int thrum_mpi_send(const void *buffer, int count, MPI_Datatype type,
@@ -342,7 +348,8 @@ THRUM_API THRUM_NODISCARD int thrum_mpi_send(const void *buffer, int count, MPI_
  *               the child of a fork
  * Context: any thread; may suspend; cancellable.
  * Ordering: none.
- * Example: examples/skynet.c
+ * Example:
+ *    int err = thrum_mpi_recv(&value, 1, MPI_INT, 3, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
  * See also: thrum_mpi_send, thrum_mpi_mprobe
  */
 THRUM_API THRUM_NODISCARD int thrum_mpi_recv(void *buffer, int count, MPI_Datatype type, int from,
@@ -450,9 +457,9 @@ THRUM_API THRUM_NODISCARD int thrum_mpi_mprobe_until(int from, int tag, MPI_Comm
 /* ---- collectives ---- */
 
 /*
- * Do what MPI_Barrier, MPI_Bcast and the like do, by their nonblocking forms, and return when the
- * collective is over. For other collectives, begin the form MPI_I... in thrum_mpi_call, and wait
- * for its request.
+ * Performs a collective, as MPI_Barrier, MPI_Bcast and the like do. It uses the nonblocking form,
+ * and returns when the collective is over. For other collectives, begin the form MPI_I... in
+ * thrum_mpi_call, and wait for its request.
  *
  * Parameters:
  *   buffer      thrum_mpi_bcast: the elements, on the root to send, elsewhere to receive
@@ -473,7 +480,8 @@ THRUM_API THRUM_NODISCARD int thrum_mpi_mprobe_until(int from, int tag, MPI_Comm
  *   -ESHUTDOWN  MPI is finalized, or in the child of a fork
  * Context: any thread; may suspend; not cancellable.
  * Ordering: none.
- * Example: examples/uts.c
+ * Example:
+ *    int err = thrum_mpi_allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
  * See also: thrum_mpi_call, thrum_mpi_wait
  */
 THRUM_API THRUM_NODISCARD int thrum_mpi_barrier(MPI_Comm comm);

@@ -189,14 +189,15 @@ THRUM_API THRUM_NODISCARD int thrum_accept_until(thrum_io listener, thrum_io *ou
  *   -ENOSYS           a sandbox refuses epoll or eventfd; some return another code
  * Context: any thread; may suspend; cancellable.
  * Ordering: none.
- * Example: examples/proxy.c
+ * Example:
+ *    thrum_io io;
+ *    int err = thrum_dial(&io, "tcp:example.org:80", thrum_after_s(5));
  * See also: thrum_listen, thrum_resolve, thrum_tls_client
  */
 THRUM_API THRUM_NODISCARD int thrum_dial(thrum_io *out, const char *address, thrum_time deadline);
 
 /*
- * Writes the address of a socket (thrum_io_local) or of its peer (thrum_io_peer), as a text that
- * thrum_dial accepts.
+ * Writes the address of a socket or of its peer as a text. thrum_dial accepts the text.
  *
  * "unix:" alone is a socket without an address. IPv4 addresses are written as such, even if the
  * socket is an IPv6 one.
@@ -215,7 +216,11 @@ THRUM_API THRUM_NODISCARD int thrum_dial(thrum_io *out, const char *address, thr
  *   -EAFNOSUPPORT  the address is of another kind
  * Context: any thread; never suspends.
  * Ordering: none.
- * Example: examples/echo.c
+ * Example:
+ *    char where[THRUM_ADDRESS_TEXT];
+ *    if (thrum_io_local(listener, where, sizeof where) == 0) {
+ *        printf("listening at %s\n", where);
+ *    }
  * See also: thrum_listen, thrum_dial
  */
 THRUM_API THRUM_NODISCARD int thrum_io_local(thrum_io io, char *text, size_t size);
@@ -252,7 +257,8 @@ typedef enum {
  *   -EOPNOTSUPP, -ENOPROTOOPT  this kind of socket does not have the option
  * Context: any thread; never suspends.
  * Ordering: none.
- * Example: examples/proxy.c
+ * Example:
+ *    int err = thrum_io_set_option(io, THRUM_IO_KEEPALIVE, THRUM_S(60));
  * See also: thrum_listen
  */
 THRUM_API int thrum_io_set_option(thrum_io io, thrum_io_option option, int64_t value);
@@ -272,7 +278,7 @@ typedef struct thrum_address {
 THRUM_STATIC_ASSERT(sizeof(thrum_address) == 128, "part of the ABI");
 
 /*
- * Reads an address from a text: from one without a kind, such as "127.0.0.1:80", or from one for
+ * Reads an address from a text. The text has no kind, such as "127.0.0.1:80", or is one for
  * thrum_dial with numbers. Names are not looked up (thrum_resolve).
  *
  * Parameters:
@@ -321,8 +327,8 @@ THRUM_API THRUM_NODISCARD int thrum_address_text(const thrum_address *address, c
 #define THRUM_IPV6 6u
 
 /*
- * Looks up the addresses of a host, in the order in which they are to be tried, and gives them a
- * port. Numbers are not looked up.
+ * Looks up the addresses of a host, and gives them a port. They come in the order in which they are
+ * to be tried. Numbers are not looked up.
  *
  * A thread of the library asks the system's resolver (/etc/hosts, DNS, ...) while the caller waits.
  * Callers that ask for the same name at the same time share one lookup; no result is kept for
@@ -447,7 +453,7 @@ typedef struct thrum_datagram {
 } thrum_datagram;
 
 /*
- * Sends several datagrams, in order, with as few calls of the system as possible.
+ * Sends several datagrams, in order. It makes as few calls of the system as possible.
  *
  * Parameters:
  *   io         a socket for datagrams or messages
@@ -516,9 +522,9 @@ THRUM_API THRUM_NODISCARD int thrum_receive_many(thrum_io io, thrum_datagram *da
 #define THRUM_FDS_MAX 253u
 
 /*
- * Writes bytes to a UNIX socket, and passes descriptors with the first of them. The peer gets
- * duplicates, and the caller keeps its own. To pass a descriptor that the library has taken over,
- * use its thrum_io_fd.
+ * Writes bytes to a UNIX socket, and passes descriptors. They come with the first byte. The peer
+ * gets duplicates, and the caller keeps its own. To pass a descriptor that the library has taken
+ * over, use its thrum_io_fd.
  *
  * A call that is cut short behaves as thrum_write_until does.
  *
@@ -554,8 +560,8 @@ THRUM_API THRUM_NODISCARD int64_t thrum_send_fds(thrum_io io, const void *from, 
                                                  const int *fds, unsigned n, thrum_time deadline);
 
 /*
- * Reads bytes from a UNIX socket, at least one, and the descriptors that came with them. The
- * descriptors are the caller's, and closed on exec.
+ * Reads bytes and descriptors from a UNIX socket. It waits for at least one byte, and returns the
+ * descriptors that came with it. The descriptors are the caller's, and closed on exec.
  *
  * One call does not join bytes that came with different descriptors.
  *

@@ -96,8 +96,9 @@ typedef struct thrum_process_options {
 #define THRUM_PROCESS_FDS_MAX 1024u
 
 /*
- * Sets the defaults: all streams inherited, our environment and directory, no flags, and an
- * `output_max` of 1 MiB. THRUM_PROCESS_OPTIONS_INIT is the same as an initializer.
+ * Sets the defaults of a process's options. They are inherited streams, our environment and
+ * directory, no flags, and an `output_max` of 1 MiB. THRUM_PROCESS_OPTIONS_INIT is the same as an
+ * initializer.
  *
  * Parameters:
  *   options  the memory of the options
@@ -199,8 +200,8 @@ THRUM_API THRUM_NODISCARD int thrum_process_wait(thrum_process *process,
                                                  thrum_process_status *status, thrum_time deadline);
 
 /*
- * Sends a signal to the process (thrum_process_kill), or to all processes of the group that it
- * leads (thrum_process_kill_group). Signal 0 only checks whether that is possible.
+ * Sends a signal to a process or to the group that it leads. Signal 0 only checks whether that is
+ * possible.
  *
  * No other process can get the signal, however long ago the process has ended. Windows has SIGKILL
  * (9, which its <signal.h> does not name) and SIGTERM (15); both end the process at once.
@@ -244,7 +245,7 @@ THRUM_API int thrum_process_kill_group(thrum_process *process, int signal);
 THRUM_API int thrum_process_pid(const thrum_process *process);
 
 /*
- * Returns a descriptor that becomes readable when the process has ended, for thrum_select
+ * Returns a descriptor that is readable when the process has ended. It is for thrum_select
  * (thrum_io_case) and thrum_io_on. It stays the process's: do not read it or close it.
  *
  * Parameters:
@@ -297,7 +298,8 @@ typedef struct thrum_process_output {
 } thrum_process_output;
 
 /*
- * Starts a process, feeds it, collects its output, and waits until it and its output have ended.
+ * Runs a process: starts it, feeds it, and collects its output. It waits until the process and its
+ * output have ended.
  *
  * It leads its own group, or a session with THRUM_PROCESS_SESSION. Streams with
  * THRUM_PROCESS_INHERIT in the options are fed and collected; others are used as usual. Up to
@@ -341,7 +343,14 @@ typedef struct thrum_process_output {
  *   -ESHUTDOWN        in the child of a fork: the call would wait
  * Context: any thread; may suspend; cancellable.
  * Ordering: none.
- * Example: examples/jobs.c
+ * Example:
+ *    const char *const argv[] = {"sort", "-n", NULL};
+ *    thrum_process_output output;
+ *    int err = thrum_process_run(argv, NULL, text, length, &output, thrum_after_s(5));
+ *    if (err == 0 && output.status.code == 0) {
+ *        fwrite(output.out, 1, output.out_size, stdout);
+ *    }
+ *    thrum_process_output_free(&output);
  * See also: thrum_process_start, thrum_process_output_free
  */
 THRUM_API THRUM_NODISCARD int thrum_process_run(const char *const argv[],
@@ -356,7 +365,12 @@ THRUM_API THRUM_NODISCARD int thrum_process_run(const char *const argv[],
  *   output  the results, or NULL for no effect
  * Context: any thread; never suspends.
  * Ordering: none.
- * Example: examples/jobs.c
+ * Example:
+ *    int err = thrum_process_run(argv, NULL, NULL, 0, &output, thrum_after_s(5));
+ *    if (err == 0) {
+ *        printf("%s", output.out);
+ *    }
+ *    thrum_process_output_free(&output);
  * See also: thrum_process_run
  */
 THRUM_API void thrum_process_output_free(thrum_process_output *output);

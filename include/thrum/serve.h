@@ -46,9 +46,9 @@ typedef struct thrum_serve_options {
 /* clang-format on */
 
 /*
- * Accepts connections and calls `connection(io, arg)` for each, in its own task. When the function
- * returns, `io` is closed if the function has not done so. Its result is ignored. The connections
- * are distributed evenly among the workers.
+ * Accepts connections and runs a task for each. The task calls `connection(io, arg)`. When the
+ * function returns, `io` is closed if the function has not done so. Its result is ignored. The
+ * connections are distributed evenly among the workers.
  *
  * The server goes on until the listener is closed, `stop` is signaled, one of the signals comes,
  * the caller is cancelled, or accepting fails. Then it drains: connections that wait in
@@ -105,8 +105,8 @@ THRUM_API THRUM_NODISCARD int thrum_serve(thrum_io listener,
                                           const thrum_serve_options *options);
 
 /*
- * Waits until the next request of a connection begins: until there are bytes to read, or the end.
- * It is for the time between two requests, in which a draining server may end the connection.
+ * Waits until the next request of a connection begins. That is when there are bytes to read, or the
+ * end. It is for the time between two requests, in which a draining server may end the connection.
  *
  * The call looks at the descriptor only. Bytes that came with an earlier request and are in a
  * buffer are not seen: call thrum_stream_buffered for a stream, and thrum_tls_is_readable for TLS,
@@ -131,14 +131,16 @@ THRUM_API THRUM_NODISCARD int thrum_serve(thrum_io listener,
  *   -ENOSYS           a sandbox refuses epoll or eventfd; some return another code
  * Context: a task or a bound thread; may suspend; cancellable.
  * Ordering: none.
- * Example: examples/tls_echo.c
+ * Example:
+ *    while (thrum_serve_idle(io, thrum_after_s(60)) == 0 && answer_one(io)) {
+ *    }
  * See also: thrum_serve_read, thrum_serve, thrum_stream_buffered, thrum_tls_is_readable
  */
 THRUM_API THRUM_NODISCARD int thrum_serve_idle(thrum_io io, thrum_time deadline);
 
 /*
- * Waits until the next request of a connection begins, and reads the bytes that are there. It does
- * the work of thrum_serve_idle and thrum_read_until with fewer calls of the system.
+ * Waits for the next request of a connection, and reads its first bytes. It does the work of
+ * thrum_serve_idle and thrum_read_until with fewer calls of the system.
  *
  * The connection's function may make the call, and so may tasks that end before that function
  * returns.

@@ -67,8 +67,8 @@ typedef struct thrum_stream_options {
 } thrum_stream_options;
 
 /*
- * Sets the defaults: buffers of 8 KiB, THRUM_FLUSH_FULL, not shared, and a close that closes the
- * descriptor. THRUM_STREAM_OPTIONS_INIT is the same as an initializer.
+ * Sets the defaults of a stream's options. They are buffers of 8 KiB, THRUM_FLUSH_FULL, not shared,
+ * and a close that closes the descriptor. THRUM_STREAM_OPTIONS_INIT is the same as an initializer.
  *
  * Parameters:
  *   options  the memory of the options
@@ -99,7 +99,13 @@ THRUM_API void thrum_stream_options_init(thrum_stream_options *options);
  *   -ENOMEM  there is no memory for the locks of a shared stream
  * Context: any thread; never suspends.
  * Ordering: none.
- * Example: examples/jobs.c
+ * Example:
+ *    thrum_stream stream;
+ *    int err = thrum_stream_open(&stream, io, NULL);
+ *    if (err == 0) {
+ *        thrum_stream_printf(&stream, "hello\n");
+ *        err = thrum_stream_close(&stream);
+ *    }
  * See also: thrum_stream_close, thrum_stream_open_over, thrum_tls_stream_open
  */
 THRUM_API THRUM_NODISCARD int thrum_stream_open(thrum_stream *stream, thrum_io io,
@@ -144,9 +150,9 @@ THRUM_API THRUM_NODISCARD int thrum_stream_open_over(thrum_stream *stream,
                                                      const thrum_stream_options *options);
 
 /*
- * Writes the bytes that are still in the buffer, closes the descriptor and frees the buffers.
- * thrum_stream_close_until gives up the writing at its deadline. Bytes that were read ahead are
- * lost.
+ * Closes a stream. It writes the bytes that are still in the buffer, closes the descriptor and
+ * frees the buffers. thrum_stream_close_until gives up the writing at its deadline. Bytes that were
+ * read ahead are lost.
  *
  * The stream is closed even after an error. It must be the only call on the stream: to end a reader
  * that still waits, call thrum_io_close(thrum_stream_io(stream)) first.
@@ -175,7 +181,7 @@ THRUM_API int thrum_stream_close(thrum_stream *stream);
 THRUM_API int thrum_stream_close_until(thrum_stream *stream, thrum_time deadline);
 
 /*
- * Returns the descriptor of a stream, which stays the stream's, for thrum_io_shutdown,
+ * Returns the descriptor of a stream. It stays the stream's, and is for thrum_io_shutdown,
  * thrum_io_wait and the like.
  *
  * For a stream of the process the call opens the stream first, and waits while another call is
@@ -272,7 +278,7 @@ THRUM_API THRUM_NODISCARD int64_t thrum_stream_read_full_until(thrum_stream *str
                                                                size_t size, thrum_time deadline);
 
 /*
- * Reads a line without the "\n" or "\r\n" at its end, and writes a zero behind it.
+ * Reads a line. It removes the "\n" or "\r\n" at the end, and writes a zero there.
  * thrum_stream_read_line_until gives up at the deadline.
  *
  * The last line may lack its "\n"; thrum_stream_read_delim shows whether it does. The buffer grows
@@ -303,7 +309,11 @@ THRUM_API THRUM_NODISCARD int64_t thrum_stream_read_full_until(thrum_stream *str
  * Context: any thread; may suspend; cancellable.
  * Ordering: none.
  * Misuse: two readers at a time, if the stream is not shared.
- * Example: examples/tls_echo.c
+ * Example:
+ *    char line[256];
+ *    while (thrum_stream_read_line(thrum_stdin(), line, sizeof line) >= 0) {
+ *        thrum_stream_printf(thrum_stdout(), "%s\n", line);
+ *    }
  * See also: thrum_stream_read_delim, thrum_stream_skip_delim
  */
 THRUM_API THRUM_NODISCARD int64_t thrum_stream_read_line(thrum_stream *stream, char *line,
@@ -570,7 +580,11 @@ THRUM_API THRUM_NODISCARD int thrum_stream_on_until(thrum_stream *stream, thrum_
  * Context: any thread; may suspend; cancellable.
  * Ordering: none.
  * Misuse: two writers at a time, if the stream is not shared.
- * Example: examples/jobs.c
+ * Example:
+ *    int64_t n = thrum_stream_write(&stream, text, length);
+ *    if (n == (int64_t)length) {
+ *        n = thrum_stream_flush(&stream);
+ *    }
  * See also: thrum_stream_flush, thrum_stream_printf
  */
 THRUM_API THRUM_NODISCARD int64_t thrum_stream_write(thrum_stream *stream, const void *from,
@@ -618,7 +632,9 @@ THRUM_API THRUM_NODISCARD int64_t thrum_stream_write_until(thrum_stream *stream,
  * Context: any thread; may suspend; cancellable.
  * Ordering: none.
  * Misuse: two writers at a time, if the stream is not shared.
- * Example: examples/tls_echo.c
+ * Example:
+ *    thrum_stream_printf(&stream, "%d of %d\n", done, all);
+ *    int err = thrum_stream_close(&stream); // also an error of the line above
  * See also: thrum_stream_write, thrum_stream_flush
  */
 THRUM_API int64_t thrum_stream_printf(thrum_stream *stream, const char *format, ...)
@@ -654,7 +670,9 @@ THRUM_API int64_t thrum_stream_vprintf_until(thrum_stream *stream, thrum_time de
  * Context: any thread; may suspend; cancellable.
  * Ordering: none.
  * Misuse: two writers at a time, if the stream is not shared.
- * Example: examples/tls_echo.c
+ * Example:
+ *    thrum_stream_printf(&stream, "220 ready\r\n");
+ *    int err = thrum_stream_flush_until(&stream, thrum_after_s(10));
  * See also: thrum_stream_unflushed, thrum_stream_close
  */
 THRUM_API THRUM_NODISCARD int thrum_stream_flush(thrum_stream *stream);
@@ -720,7 +738,9 @@ THRUM_API void thrum_stream_trim(thrum_stream *stream);
  * Returns: the stream, which is never freed.
  * Context: any thread; never suspends.
  * Ordering: none.
- * Example: examples/jobs.c
+ * Example:
+ *    thrum_stream_printf(thrum_stdout(), "name? ");
+ *    int64_t n = thrum_stream_read_line(thrum_stdin(), line, sizeof line);
  * See also: thrum_io_adopt_shared, thrum_stream_printf
  */
 THRUM_API thrum_stream *thrum_stdin(void);

@@ -72,8 +72,9 @@ typedef struct thrum_tls_options {
 } thrum_tls_options;
 
 /*
- * Sets the defaults: no certificate, the system's trusted certificates, TLS 1.2 at least, and
- * tickets. THRUM_TLS_OPTIONS_INIT is the same as an initializer.
+ * Sets the defaults of a config's options. They are no certificate, the system's trusted
+ * certificates, TLS 1.2 at least, and tickets. THRUM_TLS_OPTIONS_INIT is the same as an
+ * initializer.
  *
  * Parameters:
  *   options  the memory of the options
@@ -92,8 +93,8 @@ typedef struct thrum_tls_options {
 THRUM_API void thrum_tls_options_init(thrum_tls_options *options);
 
 /*
- * Makes the config of a server, which needs a certificate and a key, or of a client, which may have
- * them. The calls read the files, which may block the thread on a disk.
+ * Makes the config of a server or of a client. A server needs a certificate and a key; a client may
+ * have them. The calls read the files, which may block the thread on a disk.
  *
  * A server that asks for certificates (THRUM_TLS_PEER_OPTIONAL or THRUM_TLS_PEER_REQUIRED) needs
  * trusted certificates.
@@ -110,7 +111,12 @@ THRUM_API void thrum_tls_options_init(thrum_tls_options *options);
  *   -ENOMEM   there is no memory
  * Context: any thread; never suspends.
  * Ordering: none.
- * Example: examples/tls_echo.c
+ * Example:
+ *    thrum_tls_options options = THRUM_TLS_OPTIONS_INIT;
+ *    thrum_tls_config *config;
+ *    options.chain_file = "cert.pem";
+ *    options.key_file = "key.pem";
+ *    int err = thrum_tls_config_server(&config, &options);
  * See also: thrum_tls_server, thrum_tls_client, thrum_tls_config_reload, thrum_tls_config_free
  */
 THRUM_API THRUM_NODISCARD int thrum_tls_config_server(thrum_tls_config **out,
@@ -119,9 +125,9 @@ THRUM_API THRUM_NODISCARD int thrum_tls_config_client(thrum_tls_config **out,
                                                       const thrum_tls_options *options);
 
 /*
- * Replaces the contents of a config while it is in use, for example when files have changed. Later
- * connections use the new contents; the others keep theirs. The call reads the files, which may
- * block the thread on a disk.
+ * Replaces the contents of a config while it is in use. It is for files that have changed, for
+ * example. Later connections use the new contents; the others keep theirs. The call reads the
+ * files, which may block the thread on a disk.
  *
  * A client forgets its sessions, and keeps none of earlier connections, even if their tickets come
  * later. A server that asks for certificates, before or after the reload, resumes no earlier
@@ -140,7 +146,8 @@ THRUM_API THRUM_NODISCARD int thrum_tls_config_client(thrum_tls_config **out,
  *   -ENOMEM   there is no memory
  * Context: any thread; may suspend; not cancellable. The wait is short.
  * Ordering: none.
- * Example: examples/httpd/secret_tls.c
+ * Example:
+ *    int err = thrum_tls_config_reload(config, &options); // the same names, new files
  * See also: thrum_tls_config_server
  */
 THRUM_API THRUM_NODISCARD int thrum_tls_config_reload(thrum_tls_config *config,
@@ -158,8 +165,8 @@ THRUM_API THRUM_NODISCARD int thrum_tls_config_reload(thrum_tls_config *config,
 THRUM_API void thrum_tls_config_free(thrum_tls_config *config);
 
 /*
- * Makes a connection over a descriptor, as the client or as the server, and does the handshake.
- * **From this call on the descriptor is the connection's**, even after an error.
+ * Makes a connection over a descriptor, and does the handshake. The caller is the client or the
+ * server. **From this call on the descriptor is the connection's**, even after an error.
  *
  * If `*out` is not NULL with an error code, the connection exists only for thrum_tls_error and
  * thrum_tls_close, and the caller must close it. If `*out` is NULL, the descriptor is closed.
@@ -231,7 +238,11 @@ THRUM_API THRUM_NODISCARD int thrum_tls_server(thrum_tls **out, thrum_tls_config
  *   -ENOSYS           a sandbox refuses epoll or eventfd; some return another code
  * Context: any thread; may suspend; cancellable.
  * Ordering: none.
- * Example: examples/tls_echo.c
+ * Example:
+ *    int64_t n = thrum_tls_read_until(tls, text, sizeof text, thrum_after_s(60));
+ *    if (n < 0) {
+ *        thrum_tls_error(tls, text, sizeof text);
+ *    }
  * See also: thrum_tls_is_readable, thrum_tls_write, thrum_tls_stream_open
  */
 THRUM_API THRUM_NODISCARD int64_t thrum_tls_read(thrum_tls *tls, void *to, size_t size);
@@ -239,15 +250,18 @@ THRUM_API THRUM_NODISCARD int64_t thrum_tls_read_until(thrum_tls *tls, void *to,
                                                        thrum_time deadline);
 
 /*
- * Returns whether a read would not wait, because a byte, the end or an error is there already. Call
- * it before a wait for the descriptor (thrum_serve_idle).
+ * Returns whether a read would return at once. Then a byte, the end or an error is there already.
+ * Call it before a wait for the descriptor (thrum_serve_idle).
  *
  * Parameters:
  *   tls  the connection
  * Returns: whether a read would not wait.
  * Context: any thread; may suspend; not cancellable. The wait is short.
  * Ordering: none.
- * Example: examples/tls_echo.c
+ * Example:
+ *    if (!thrum_tls_is_readable(tls)) {
+ *        err = thrum_serve_idle(thrum_tls_io(tls), thrum_after_s(60));
+ *    }
  * See also: thrum_tls_read, thrum_serve_idle
  */
 THRUM_API bool thrum_tls_is_readable(thrum_tls *tls);
@@ -289,7 +303,9 @@ THRUM_API bool thrum_tls_is_readable(thrum_tls *tls);
  *   -ENOSYS           a sandbox refuses epoll or eventfd; some return another code
  * Context: any thread; may suspend; cancellable.
  * Ordering: none.
- * Example: examples/tls_echo.c
+ * Example:
+ *    thrum_iovec parts[] = {{header, sizeof header}, {body, sizeof body}};
+ *    int64_t n = thrum_tls_writev_until(tls, parts, 2, thrum_after_s(10));
  * See also: thrum_tls_read, thrum_tls_shutdown, thrum_tls_stream_open
  */
 THRUM_API THRUM_NODISCARD int64_t thrum_tls_write(thrum_tls *tls, const void *from, size_t size);
@@ -299,7 +315,7 @@ THRUM_API THRUM_NODISCARD int64_t thrum_tls_writev_until(thrum_tls *tls, const t
                                                          unsigned n, thrum_time deadline);
 
 /*
- * Ends our side of a connection: sends a close_notify, at which the peer reads the end. Reads go
+ * Ends our side of a connection. It sends a close_notify, at which the peer reads the end. Reads go
  * on. After -ETIMEDOUT or -ECANCELED the call may be repeated.
  *
  * Parameters:
@@ -324,14 +340,16 @@ THRUM_API THRUM_NODISCARD int64_t thrum_tls_writev_until(thrum_tls *tls, const t
  *   -ENOSYS           a sandbox refuses epoll or eventfd; some return another code
  * Context: any thread; may suspend; cancellable.
  * Ordering: none.
- * Example: examples/httpd/secret_tls.c
+ * Example:
+ *    int err = thrum_tls_shutdown(tls, thrum_after_s(5)); // the request is complete
+ *    int64_t n = err ? err : thrum_tls_read_until(tls, answer, sizeof answer, thrum_after_s(60));
  * See also: thrum_tls_close, thrum_tls_write
  */
 THRUM_API THRUM_NODISCARD int thrum_tls_shutdown(thrum_tls *tls, thrum_time deadline);
 
 /*
- * Ends a connection: sends a close_notify, unless the connection has failed, closes the descriptor
- * and frees the connection. The last two happen even after an error of the first.
+ * Ends a connection. It sends a close_notify, unless the connection has failed, closes the
+ * descriptor and frees the connection. An error of the first does not prevent the others.
  *
  * It must be the only call on the connection: to end a reader that still waits, call
  * thrum_io_close(thrum_tls_io(tls)) first.
@@ -375,7 +393,12 @@ THRUM_API int thrum_tls_close(thrum_tls *tls, thrum_time deadline);
  *   -ENOMEM  there is no memory for the locks of a shared stream
  * Context: any thread; never suspends.
  * Ordering: none.
- * Example: examples/tls_echo.c
+ * Example:
+ *    thrum_stream stream;
+ *    int err = thrum_tls_stream_open(&stream, tls, NULL);
+ *    if (err != 0) {
+ *        thrum_tls_close(tls, 0);
+ *    }
  * See also: thrum_stream_open, thrum_stream_close
  */
 THRUM_API THRUM_NODISCARD int thrum_tls_stream_open(thrum_stream *stream, thrum_tls *tls,
@@ -384,7 +407,7 @@ THRUM_API THRUM_NODISCARD int thrum_tls_stream_open(thrum_stream *stream, thrum_
 /* ---- the properties of a connection ---- */
 
 /*
- * Returns the descriptor of a connection, which stays the connection's, for thrum_serve_idle,
+ * Returns the descriptor of a connection. It stays the connection's, and is for thrum_serve_idle,
  * thrum_io_peer and the like.
  *
  * Parameters:
@@ -392,22 +415,25 @@ THRUM_API THRUM_NODISCARD int thrum_tls_stream_open(thrum_stream *stream, thrum_
  * Returns: the descriptor.
  * Context: any thread; never suspends.
  * Ordering: none.
- * Example: examples/tls_echo.c
+ * Example:
+ *    char peer[THRUM_ADDRESS_TEXT];
+ *    int err = thrum_io_peer(thrum_tls_io(tls), peer, sizeof peer);
  * See also: thrum_serve_idle, thrum_io_peer
  */
 THRUM_API thrum_io thrum_tls_io(const thrum_tls *tls);
 
 /*
- * Returns a result of the handshake: the protocol (ALPN), the version ("TLSv1.3"), the cipher, or
- * the subject of the peer's certificate ("CN=example.org,O=..."). Without a protocol, or without a
- * certificate, it is "".
+ * Returns a result of the handshake. It is the protocol (ALPN), the version ("TLSv1.3"), the
+ * cipher, or the subject of the peer's certificate ("CN=example.org,O=..."). Without a protocol, or
+ * without a certificate, it is "".
  *
  * Parameters:
  *   tls  the connection
  * Returns: the text, which lives as long as the connection; "" if the handshake has failed.
  * Context: any thread; never suspends.
  * Ordering: none.
- * Example: examples/tls_echo.c
+ * Example:
+ *    printf("%s, %s\n", thrum_tls_version(tls), thrum_tls_cipher(tls));
  * See also: thrum_tls_is_resumed
  */
 THRUM_API const char *thrum_tls_protocol(const thrum_tls *tls);
@@ -416,8 +442,8 @@ THRUM_API const char *thrum_tls_cipher(const thrum_tls *tls);
 THRUM_API const char *thrum_tls_subject(const thrum_tls *tls);
 
 /*
- * Returns whether the connection resumes the session of an earlier one, by its ticket. Clients keep
- * the last session of up to 32 hosts in their config.
+ * Returns whether a connection resumes the session of an earlier one. It does so by a ticket.
+ * Clients keep the last session of up to 32 hosts in their config.
  *
  * Parameters:
  *   tls  the connection
@@ -438,7 +464,10 @@ THRUM_API bool thrum_tls_is_resumed(const thrum_tls *tls);
  *   size  bytes of that memory; a longer text is cut
  * Context: any thread; may suspend; not cancellable. The wait is short.
  * Ordering: none.
- * Example: examples/tls_echo.c
+ * Example:
+ *    char why[200];
+ *    thrum_tls_error(tls, why, sizeof why);
+ *    fprintf(stderr, "%s\n", why);
  * See also: thrum_tls_client
  */
 THRUM_API void thrum_tls_error(thrum_tls *tls, char *text, size_t size);
