@@ -138,7 +138,7 @@ THRUM_API THRUM_NODISCARD int thrum_file_adopt(thrum_io *out, int fd);
  *   -ESPIPE     `io` has no offsets
  *   -EISDIR     `io` is a directory
  *   -EIO        the device has failed
- *   -EBADF      `io` is stale, or was closed or released during the call
+ *   -EBADF      `io` is stale or not open for reading, or was closed or released during the call
  *   -ETIMEDOUT  the deadline passed; the operation may still be made
  *   -ECANCELED  the caller was cancelled; the operation may still be made
  *   -ESHUTDOWN  in the child of a fork: `io` is the parent's, or the call would wait
@@ -179,7 +179,7 @@ THRUM_API THRUM_NODISCARD int64_t thrum_file_preadv(thrum_io io, const thrum_iov
  *   -ENOSPC     the device is full
  *   -EFBIG      the file would become too large
  *   -EIO        the device has failed
- *   -EBADF      `io` is stale, or was closed or released during the call
+ *   -EBADF      `io` is stale or not open for writing, or was closed or released during the call
  *   -ETIMEDOUT  the deadline passed; the operation may still be made
  *   -ECANCELED  the caller was cancelled; the operation may still be made
  *   -ESHUTDOWN  in the child of a fork: `io` is the parent's, or the call would wait
@@ -219,7 +219,8 @@ THRUM_API THRUM_NODISCARD int64_t thrum_file_pwritev(thrum_io io, const thrum_io
  *   -ENOSPC               the device is full
  *   -EFBIG                the file would become too large
  *   -EIO                  the device has failed
- *   -EBADF                `io` is stale, or was closed or released during the call
+ *   -EBADF                `io` is stale or not open for writing, or was closed or released during
+ *                         the call
  *   -ETIMEDOUT            the deadline passed; the operation may still be made
  *   -ECANCELED            the caller was cancelled; the operation may still be made
  *   -ESHUTDOWN            in the child of a fork: `io` is the parent's, or the call would wait
@@ -255,7 +256,7 @@ THRUM_API THRUM_NODISCARD int64_t thrum_file_append(thrum_io io, const void *fro
  *   -ENOSPC     the device is full
  *   -EFBIG      the file would become too large
  *   -EIO        a device has failed
- *   -EBADF      a file is stale, or was closed or released during the call
+ *   -EBADF      a file is stale or not open in that way, or was closed or released during the call
  *   -ETIMEDOUT  the deadline passed; the operation may still be made
  *   -ECANCELED  the caller was cancelled; the operation may still be made
  *   -ESHUTDOWN  in the child of a fork: a file is the parent's, or the call would wait
@@ -427,7 +428,7 @@ THRUM_API THRUM_NODISCARD int thrum_file_truncate(thrum_io io, int64_t size, thr
  *   -ENOSPC      the device is full
  *   -EFBIG       the file would become too large
  *   -EIO         the device has failed
- *   -EBADF       `io` is stale, or was closed or released during the call
+ *   -EBADF       `io` is stale or not open for writing, or was closed or released during the call
  *   -ETIMEDOUT   the deadline passed; the operation may still be made
  *   -ECANCELED   the caller was cancelled; the operation may still be made
  *   -ESHUTDOWN   in the child of a fork: `io` is the parent's, or the call would wait

@@ -323,7 +323,8 @@ THRUM_API THRUM_NODISCARD int thrum_io_on_until(thrum_io io, unsigned bits, thru
  * Returns: the number of bytes, 0 at the end or for a `size` of 0, or a negative error code. Other
  *   codes are the system's, such as -ECONNRESET.
  * Errors:
- *   -EBADF            `io` is stale, or was closed or released during the call
+ *   -EBADF            `io` is stale or not open for reading, or was closed or released during the
+ *                     call
  *   -ESHUTDOWN        in the child of a fork: `io` is the parent's, or the call would wait
  *   -ETIMEDOUT        the deadline passed
  *   -ECANCELED        the caller was cancelled
@@ -361,7 +362,8 @@ THRUM_API THRUM_NODISCARD int64_t thrum_read_until(thrum_io io, void *to, size_t
  * Returns: the number of bytes, less than `size` only at the end, or a negative error code. Other
  *   codes are the system's, such as -ECONNRESET.
  * Errors:
- *   -EBADF            `io` is stale, or was closed or released during the call
+ *   -EBADF            `io` is stale or not open for reading, or was closed or released during the
+ *                     call
  *   -ESHUTDOWN        in the child of a fork: `io` is the parent's, or the call would wait
  *   -ETIMEDOUT        the deadline passed
  *   -ECANCELED        the caller was cancelled
@@ -398,7 +400,8 @@ THRUM_API THRUM_NODISCARD int64_t thrum_read_full(thrum_io io, void *to, size_t 
  * Returns: `size`, or fewer if the call was cut short after so many bytes; a negative error code if
  *   no byte was written. Other codes are the system's, such as -ECONNRESET.
  * Errors:
- *   -EBADF            `io` is stale, or was closed or released during the call
+ *   -EBADF            `io` is stale or not open for writing, or was closed or released during the
+ *                     call
  *   -ESHUTDOWN        in the child of a fork: `io` is the parent's, or the call would wait
  *   -ETIMEDOUT        the deadline passed
  *   -ECANCELED        the caller was cancelled
@@ -433,7 +436,8 @@ THRUM_API THRUM_NODISCARD int64_t thrum_write_until(thrum_io io, const void *fro
  *   code. Other codes are the system's, such as -ECONNRESET.
  * Errors:
  *   -EINVAL           there are too many pieces, or more bytes than a ssize_t counts
- *   -EBADF            `io` is stale, or was closed or released during the call
+ *   -EBADF            `io` is stale or not open for reading, or was closed or released during the
+ *                     call
  *   -ESHUTDOWN        in the child of a fork: `io` is the parent's, or the call would wait
  *   -ETIMEDOUT        the deadline passed
  *   -ECANCELED        the caller was cancelled
@@ -465,7 +469,8 @@ THRUM_API THRUM_NODISCARD int64_t thrum_readv_until(thrum_io io, const thrum_iov
  *   negative error code if no byte was written. Other codes are the system's, such as -ECONNRESET.
  * Errors:
  *   -EINVAL           there are too many pieces, or more bytes than a ssize_t counts
- *   -EBADF            `io` is stale, or was closed or released during the call
+ *   -EBADF            `io` is stale or not open for writing, or was closed or released during the
+ *                     call
  *   -ESHUTDOWN        in the child of a fork: `io` is the parent's, or the call would wait
  *   -ETIMEDOUT        the deadline passed
  *   -ECANCELED        the caller was cancelled
@@ -515,7 +520,8 @@ THRUM_API THRUM_NODISCARD int64_t thrum_writev_until(thrum_io io, const thrum_io
  *   A negative error code if no byte was written, or if bytes were lost. Other codes are the
  *   system's for one of the two, such as -ECONNRESET.
  * Errors:
- *   -EBADF            one of the two is stale, or was closed or released during the call
+ *   -EBADF            one of the two is stale or not open in that way, or was closed or released
+ *                     during the call
  *   -ESHUTDOWN        in the child of a fork: one of the two is the parent's, or the call would
  *                     wait
  *   -ETIMEDOUT        the deadline passed
