@@ -129,7 +129,7 @@ THRUM_API THRUM_NODISCARD int thrum_file_adopt(thrum_io *out, int fd);
  *   size      how many bytes to read
  *   parts     the pieces of memory, in order
  *   n         how many pieces, at most THRUM_IOVECS_MAX
- *   offset    where they begin in the file, in bytes
+ *   offset    the position of the first byte in the file
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: the number of bytes, 0 at the end of the file, or a negative error code if none was
  *   read. Other codes are the system's.
@@ -169,7 +169,7 @@ THRUM_API THRUM_NODISCARD int64_t thrum_file_preadv(thrum_io io, const thrum_iov
  *   size      how many bytes
  *   parts     the pieces of memory, in order
  *   n         how many pieces, at most THRUM_IOVECS_MAX
- *   offset    where they begin in the file, in bytes; ignored with THRUM_FILE_APPEND
+ *   offset    the position of the first byte in the file; ignored with THRUM_FILE_APPEND
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: the number of all bytes, or fewer if the call was cut short after so many; a negative
  *   error code if none was written. Other codes are the system's.
@@ -244,9 +244,9 @@ THRUM_API THRUM_NODISCARD int64_t thrum_file_append(thrum_io io, const void *fro
  *
  * Parameters:
  *   from         the file to read
- *   from_offset  where the bytes begin there
+ *   from_offset  the position of the first byte there
  *   to           the file to write
- *   to_offset    where they go; the two ranges must not overlap in one file
+ *   to_offset    its position in `to`; the two ranges must not overlap in one file
  *   size         the most bytes to copy
  *   deadline     when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: the number of bytes, 0 at the end of `from`, or a negative error code if none was
@@ -417,7 +417,7 @@ THRUM_API THRUM_NODISCARD int thrum_file_truncate(thrum_io io, int64_t size, thr
  *
  * Parameters:
  *   io        the file
- *   offset    where the range begins, in bytes
+ *   offset    the first byte of the range
  *   size      its length in bytes, at least 1
  *   flags     0, THRUM_FILE_KEEP_SIZE, THRUM_FILE_PUNCH or both
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER

@@ -44,7 +44,7 @@ typedef struct thrum_io {
 
 /* A piece of memory, which stays the caller's. It has the layout of the system's struct iovec. */
 typedef struct thrum_iovec {
-    void *base;  /* where it begins */
+    void *base;  /* its first byte */
     size_t size; /* bytes */
 } thrum_iovec;
 
@@ -328,8 +328,8 @@ THRUM_API THRUM_NODISCARD int thrum_io_on_until(thrum_io io, unsigned bits, thru
  *   -ESHUTDOWN        in the child of a fork: `io` is the parent's, or the call would wait
  *   -ETIMEDOUT        the deadline passed
  *   -ECANCELED        the caller was cancelled
- *   -EOPNOTSUPP       `io` is a socket with messages, where an empty message would look like the
- *                     end (thrum_receive_from)
+ *   -EOPNOTSUPP       `io` is a socket with messages: an empty message would look like the end
+ *                     (thrum_receive_from)
  *   -EMFILE, -ENFILE  the process or the system has no descriptor for a wait
  *   -ENOMEM           there is no memory for a wait
  *   -ENOSPC           the user waits for too many descriptors (fs.epoll.max_user_watches)
@@ -465,8 +465,8 @@ THRUM_API THRUM_NODISCARD int64_t thrum_readv_until(thrum_io io, const thrum_iov
  *   parts     the pieces, the caller's
  *   n         how many pieces, at most THRUM_IOVECS_MAX
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: the size of all pieces, or fewer if the call was cut short after so many bytes; a
- *   negative error code if no byte was written. Other codes are the system's, such as -ECONNRESET.
+ * Returns: the size of all pieces, or fewer bytes if the call was cut short. A negative error code
+ *   if no byte was written. Other codes are the system's, such as -ECONNRESET.
  * Errors:
  *   -EINVAL           there are too many pieces, or more bytes than a ssize_t counts
  *   -EBADF            `io` is stale or not open for writing, or was closed or released during the
@@ -512,8 +512,8 @@ THRUM_API THRUM_NODISCARD int64_t thrum_writev_until(thrum_io io, const thrum_io
  * there is no splice. Without splice the call allocates 64 KiB meanwhile.
  *
  * Parameters:
- *   from      where the bytes come from
- *   to        where they go
+ *   from      the source of the bytes
+ *   to        their destination
  *   limit     the most bytes, or UINT64_MAX for all
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: the number of bytes that were written to `to`. 0 if the end came first or `limit` is 0.

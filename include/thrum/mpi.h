@@ -20,7 +20,7 @@
  * does not poll.
  *
  * **Levels.** The library keeps to the level that MPI_Init_thread has granted. MULTIPLE: each call
- * is made where it is. SERIALIZED: one call at a time. FUNNELED: calls are handed to the thread
+ * is made by its caller. SERIALIZED: one call at a time. FUNNELED: calls are handed to the thread
  * that initialized MPI. Calls of MPI by the program keep to it, too, if they are made in
  * thrum_mpi_call.
  *
@@ -76,9 +76,9 @@ THRUM_BEGIN_DECLS
  * Errors:
  *   -EINVAL     there is no scheduler
  *   -EALREADY   it was started already
- *   -EPERM      MPI is not initialized by MPI_Init or MPI_Init_thread (MPI_Session_init of MPI 4
- *               alone does not count), is finalized, has granted less than FUNNELED, or at FUNNELED
- *               the caller is elsewhere
+ *   -EPERM      MPI is not initialized by MPI_Init or MPI_Init_thread, is finalized, or has granted
+ *               less than FUNNELED; or at FUNNELED the caller is elsewhere. MPI_Session_init of MPI
+ *               4 alone does not count
  *   -ENOMEM     there is no memory, or MPI refuses an attribute of MPI_COMM_SELF
  *   -EAGAIN     at FUNNELED: all keys are taken (thrum_key_create)
  *   -ESHUTDOWN  in the child of a fork

@@ -81,7 +81,7 @@ typedef struct thrum_listen_options {
  *
  * Parameters:
  *   out      set to the listener, which is the caller's to close
- *   address  where to listen, one of the texts above
+ *   address  the address, one of the texts above
  *   options  how to listen, or NULL for the defaults; not kept
  * Returns: 0, or a negative error code; nothing is opened then. Other codes are the system's for
  *   the address.
@@ -217,9 +217,9 @@ THRUM_API THRUM_NODISCARD int thrum_dial(thrum_io *out, const char *address, thr
  * Context: any thread; never suspends.
  * Ordering: none.
  * Example:
- *    char where[THRUM_ADDRESS_TEXT];
- *    if (thrum_io_local(listener, where, sizeof where) == 0) {
- *        printf("listening at %s\n", where);
+ *    char text[THRUM_ADDRESS_TEXT];
+ *    if (thrum_io_local(listener, text, sizeof text) == 0) {
+ *        printf("listening at %s\n", text);
  *    }
  * See also: thrum_listen, thrum_dial
  */
@@ -380,7 +380,7 @@ THRUM_API THRUM_NODISCARD int thrum_resolve(const char *host, uint16_t port, uns
  *   io        a socket for datagrams or messages
  *   from      the bytes, the caller's
  *   size      how many bytes
- *   to        where it goes; NULL: to the address that the socket was dialed to
+ *   to        the address to send to; NULL: the one that the socket was dialed to
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: `size`, or a negative error code. Other codes are the system's, such as -ENETUNREACH.
  * Errors:
@@ -576,8 +576,8 @@ THRUM_API THRUM_NODISCARD int64_t thrum_send_fds(thrum_io io, const void *from, 
  *   system's.
  * Errors:
  *   -EINVAL           `n` is NULL, `size` is 0, or `io` is no UNIX socket
- *   -EMSGSIZE         more descriptors came than there is room for, or the process may have no
- *                     more; all are closed, and the bytes are lost
+ *   -EMSGSIZE         more descriptors came than there is room for, or than the process may have;
+ *                     all are closed, and the bytes are lost
  *   -EBADF            `io` is stale, or was closed or released during the call
  *   -ESHUTDOWN        in the child of a fork: `io` is the parent's, or the call would wait
  *   -ETIMEDOUT        the deadline passed

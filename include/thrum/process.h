@@ -68,8 +68,8 @@ typedef struct thrum_process_limit {
 /* A flag of a start: the process keeps all our descriptors that are not closed on exec. */
 #define THRUM_PROCESS_KEEP_FDS 8u
 /*
- * A flag of a start: the process is killed (SIGKILL) when a wait for it is cancelled, and when its
- * handle is closed before it has ended. If it leads a group, that is killed, too.
+ * A flag of a start: a cancelled wait for the process kills it (SIGKILL), and so does a close
+ * before it has ended. If it leads a group, that is killed, too.
  */
 #define THRUM_PROCESS_KILL 16u
 
@@ -141,8 +141,7 @@ THRUM_API void thrum_process_options_init(thrum_process_options *options);
  *   -EMFILE, -ENFILE  the process or the system has too many descriptors
  *   -EAGAIN           the system refuses one more process or thread
  *   -ENOMEM           there is no memory
- *   -ENOSYS           the system cannot do what an option asks for (docs/platforms.md,
- *                     docs/windows.md)
+ *   -ENOSYS           the system does not support an option (docs/platforms.md, docs/windows.md)
  *   -ECANCELED        the caller was cancelled
  *   -ESHUTDOWN        in the child of a fork: the call would wait
  * Context: any thread; may suspend; cancellable.
@@ -336,7 +335,7 @@ typedef struct thrum_process_output {
  *   -EMFILE, -ENFILE  the process or the system has too many descriptors
  *   -EAGAIN           the system refuses one more process or thread
  *   -ENOMEM           there is no memory
- *   -ENOSYS           the system cannot do what an option asks for, or a sandbox refuses a wait
+ *   -ENOSYS           the system does not support an option, or a sandbox refuses a wait
  *   -ENOSPC           the user waits for too many descriptors (fs.epoll.max_user_watches)
  *   -ECHILD           this process has lost the information, by waiting for any child or by
  *                     ignoring SIGCHLD

@@ -178,8 +178,9 @@ THRUM_API void thrum_tls_config_free(thrum_tls_config *config);
  *   out       set to the connection
  *   config    a config of a client or of a server
  *   io        the descriptor
- *   host      a client's name for the server, sent to it and compared with its certificate: a name,
- *             with or without a dot at its end, or an address; NULL only with THRUM_TLS_PEER_NONE
+ *   host      a client's name for the server: a name, with or without a dot at its end, or an
+ *             address. It is sent to the server and compared with its certificate. NULL only with
+ *             THRUM_TLS_PEER_NONE
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: 0, or a negative error code. Other codes are the system's for the descriptor.
  * Errors:
