@@ -6,7 +6,7 @@
  *     tcp::80             to listen: all addresses of this machine
  *     udp:127.0.0.1:53    datagrams; hosts and ports as for tcp
  *     unix:/run/socket    a connection on this machine, by the path of a file that listening makes
- *     unix:@name          the same by a name that is no file and needs none to be removed
+ *     unix:@name          the same by a name that is no file, so that no file remains
  *     unixgram:/path      datagrams on this machine, which arrive, and in order
  *     seqpacket:/path     a connection of messages on this machine
  *     activation:name     to listen: a socket that this process was started with (LISTEN_FDS); see
@@ -52,8 +52,8 @@ typedef struct thrum_listen_options {
     unsigned mode;    /* permissions of a UNIX socket's file; 0: 0777 less the process's umask */
     size_t receive_buffer; /* bytes that the system keeps for each connection; 0: its own choice */
     size_t send_buffer;    /* the same for bytes that are sent */
-    thrum_time keepalive;  /* ns after which the system probes a silent peer of an accepted
-                             connection, at most 32,767 s; 0: never */
+    thrum_time keepalive;  /* ns from one probe of a silent peer of an accepted connection to the
+                              next, at most 32,767 s; 0: no probes */
 } thrum_listen_options;
 
 /* The initializer of a thrum_listen_options: the defaults, which are zeros. */
