@@ -47,8 +47,8 @@ typedef struct thrum_serve_options {
 
 /*
  * Accepts connections and runs a task for each. The task calls `connection(io, arg)`. When the
- * function returns, `io` is closed if the function has not done so. Its result is ignored. The
- * connections are distributed evenly among the workers.
+ * function returns, `io` is closed if the function has not done so. The function's result is
+ * ignored. The connections are assigned to the workers in turn.
  *
  * The server goes on until the listener is closed, `stop` is signaled, one of the signals comes,
  * the caller is cancelled, or accepting fails. Then it drains: connections that wait in

@@ -363,8 +363,7 @@ THRUM_API THRUM_NODISCARD int thrum_tls_shutdown(thrum_tls *tls, thrum_time dead
  * Errors:
  *   -EPIPE            the peer no longer reads
  *   -ECONNRESET       the connection was reset
- *   -EPROTO           the bytes are no TLS or were changed on their way, or the peer sent an alert
- *   -EACCES           the peer's certificate is not trusted, or is missing
+ *   -EPROTO           OpenSSL cannot make the close_notify
  *   -ETIMEDOUT        the deadline passed
  *   -ECANCELED        the caller was cancelled
  *   -EBADF            the descriptor is stale, or was closed or released during the call
