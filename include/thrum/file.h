@@ -63,7 +63,7 @@ THRUM_BEGIN_DECLS
  *   flags     THRUM_FILE_READ, THRUM_FILE_WRITE or both, and other THRUM_FILE_ flags
  *   mode      the permissions of a file that is made, less the process's umask
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: 0, or a negative error code. Other codes are the system's.
+ * Returns: 0, or a negative error code. Codes not listed below are the system's.
  * Errors:
  *   -EINVAL           a pointer is NULL, or the flags are unknown or neither read nor write
  *   -ENOENT           there is no such file or directory
@@ -132,7 +132,7 @@ THRUM_API THRUM_NODISCARD int thrum_file_adopt(thrum_io *out, int fd);
  *   offset    the position of the first byte in the file
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: the number of bytes, 0 at the end of the file, or a negative error code if none was
- *   read. Other codes are the system's.
+ *   read. Codes not listed below are the system's.
  * Errors:
  *   -EINVAL     the offset is negative, `parts` is NULL, or there are too many pieces or bytes
  *   -ESPIPE     `io` has no offsets
@@ -172,7 +172,7 @@ THRUM_API THRUM_NODISCARD int64_t thrum_file_preadv(thrum_io io, const thrum_iov
  *   offset    the position of the first byte in the file; ignored with THRUM_FILE_APPEND
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: the number of all bytes, or fewer if the call was cut short after so many; a negative
- *   error code if none was written. Other codes are the system's.
+ *   error code if none was written. Codes not listed below are the system's.
  * Errors:
  *   -EINVAL     the offset is negative, `parts` is NULL, or there are too many pieces or bytes
  *   -ESPIPE     `io` has no offsets
@@ -212,7 +212,7 @@ THRUM_API THRUM_NODISCARD int64_t thrum_file_pwritev(thrum_io io, const thrum_io
  *   size      how many bytes
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: `size`, or fewer if the call was cut short after so many; a negative error code if none
- *   was written. Other codes are the system's.
+ *   was written. Codes not listed below are the system's.
  * Errors:
  *   -EOPNOTSUPP, -ENOSYS  the system has no call for it; a sandbox may return another code
  *   -ESPIPE               `io` has no offsets
@@ -250,7 +250,7 @@ THRUM_API THRUM_NODISCARD int64_t thrum_file_append(thrum_io io, const void *fro
  *   size         the most bytes to copy
  *   deadline     when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: the number of bytes, 0 at the end of `from`, or a negative error code if none was
- *   copied. Other codes are the system's.
+ *   copied. Codes not listed below are the system's.
  * Errors:
  *   -EINVAL     an offset is negative, or the ranges overlap in one file
  *   -ENOSPC     the device is full
@@ -283,7 +283,7 @@ THRUM_API THRUM_NODISCARD int64_t thrum_file_copy(thrum_io from, int64_t from_of
  *   size      the most bytes that the file may have
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: how many bytes the file has, or a negative error code; the contents of `to` are then
- *   undefined. Other codes are the system's.
+ *   undefined. Codes not listed below are the system's.
  * Errors:
  *   -EINVAL           a pointer is NULL, or `size` is at least half of SIZE_MAX
  *   -EFBIG            the file has more than `size` bytes
@@ -325,7 +325,7 @@ THRUM_API THRUM_NODISCARD int64_t thrum_file_load(const char *path, void *to, si
  *   mode      its permissions; 0: those of the old file without set-user-ID and the like, or 0666
  *             less the umask if there is none
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: 0, or a negative error code. Other codes are the system's.
+ * Returns: 0, or a negative error code. Codes not listed below are the system's.
  * Errors:
  *   -EINVAL           a pointer is NULL, `mode` has other bits than 07777, or `size` is at least
  *                     half of SIZE_MAX
@@ -359,7 +359,7 @@ THRUM_API THRUM_NODISCARD int thrum_file_replace(const char *path, const void *f
  * Parameters:
  *   io        the file
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: 0, or a negative error code. Other codes are the system's.
+ * Returns: 0, or a negative error code. Codes not listed below are the system's.
  * Errors:
  *   -EIO        the device has failed
  *   -ENOSPC     the device is full
@@ -386,7 +386,7 @@ THRUM_API THRUM_NODISCARD int thrum_file_sync_data(thrum_io io, thrum_time deadl
  *   io        the file
  *   size      the new size, in bytes
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: 0, or a negative error code. Other codes are the system's.
+ * Returns: 0, or a negative error code. Codes not listed below are the system's.
  * Errors:
  *   -EINVAL     the size is negative, or `io` is not open for writing
  *   -EFBIG      the size is too large
@@ -421,7 +421,7 @@ THRUM_API THRUM_NODISCARD int thrum_file_truncate(thrum_io io, int64_t size, thr
  *   size      its length in bytes, at least 1
  *   flags     0, THRUM_FILE_KEEP_SIZE, THRUM_FILE_PUNCH or both
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: 0, or a negative error code. Other codes are the system's.
+ * Returns: 0, or a negative error code. Codes not listed below are the system's.
  * Errors:
  *   -EINVAL      the range is empty, negative or too long, or the flags are unknown
  *   -EOPNOTSUPP  the file system cannot do it
@@ -484,7 +484,8 @@ typedef struct thrum_file_info {
  *   flags     0, or THRUM_FILE_LINK for a symbolic link itself
  *   out       set to the properties
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: 0, or a negative error code; `*out` is unchanged then. Other codes are the system's.
+ * Returns: 0, or a negative error code; `*out` is unchanged then. Codes not listed below are the
+ *   system's.
  * Errors:
  *   -EINVAL        a pointer is NULL, or the flags are unknown
  *   -ENOENT        there is no such file or directory
@@ -525,7 +526,7 @@ THRUM_API THRUM_NODISCARD int thrum_file_stat_io(thrum_io io, thrum_file_info *o
  *   to        the new path; copied
  *   flags     0 or THRUM_FILE_NO_REPLACE
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: 0, or a negative error code. Other codes are the system's.
+ * Returns: 0, or a negative error code. Codes not listed below are the system's.
  * Errors:
  *   -EINVAL        a pointer is NULL, the flags are unknown, or a directory would move into itself
  *   -ENOENT        there is no such file or directory
@@ -554,7 +555,7 @@ THRUM_API THRUM_NODISCARD int thrum_file_rename(const char *from, const char *to
  * Parameters:
  *   path      the path; copied
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: 0, or a negative error code. Other codes are the system's.
+ * Returns: 0, or a negative error code. Codes not listed below are the system's.
  * Errors:
  *   -EINVAL        `path` is NULL
  *   -ENOENT        there is no such file or directory
@@ -584,7 +585,7 @@ THRUM_API THRUM_NODISCARD int thrum_file_rmdir(const char *path, thrum_time dead
  *   path      its path; copied
  *   mode      its permissions, less the process's umask
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: 0, or a negative error code. Other codes are the system's.
+ * Returns: 0, or a negative error code. Codes not listed below are the system's.
  * Errors:
  *   -EINVAL        `path` is NULL
  *   -EEXIST        the name is taken
@@ -614,7 +615,7 @@ THRUM_API THRUM_NODISCARD int thrum_file_mkdir(const char *path, unsigned mode,
  *   text      the text of the symbolic link; copied
  *   name      the new path; copied
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: 0, or a negative error code. Other codes are the system's.
+ * Returns: 0, or a negative error code. Codes not listed below are the system's.
  * Errors:
  *   -EINVAL        a pointer is NULL
  *   -EEXIST        the name is taken
@@ -648,8 +649,8 @@ THRUM_API THRUM_NODISCARD int thrum_file_symlink(const char *text, const char *n
  *   text      memory for the text and a zero
  *   size      bytes of that memory
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: the length of the text, or a negative error code; `text` is not written then. Other
- *   codes are the system's.
+ * Returns: the length of the text, or a negative error code; `text` is not written then. Codes not
+ *   listed below are the system's.
  * Errors:
  *   -EINVAL        a pointer is NULL, or the path is no symbolic link
  *   -ERANGE        the text does not fit
@@ -691,7 +692,7 @@ typedef struct thrum_dir_entry {
  *   out       set to the directory, which is the caller's to close
  *   path      its path; copied
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: 0, or a negative error code. Other codes are the system's.
+ * Returns: 0, or a negative error code. Codes not listed below are the system's.
  * Errors:
  *   -EINVAL           a pointer is NULL
  *   -ENOENT           there is no such directory
@@ -724,8 +725,8 @@ THRUM_API THRUM_NODISCARD int thrum_dir_open(thrum_dir **out, const char *path,
  *   dir       the directory
  *   out       set to the entry
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: 1 with an entry, 0 after the last one, or a negative error code. Other codes are the
- *   system's.
+ * Returns: 1 with an entry, 0 after the last one, or a negative error code. Codes not listed below
+ *   are the system's.
  * Errors:
  *   -EINVAL     a pointer is NULL
  *   -ETIMEDOUT  the deadline passed
@@ -775,7 +776,7 @@ THRUM_API void thrum_dir_close(thrum_dir *dir);
  *   io        the file
  *   kind      THRUM_FILE_READ for a shared lock, THRUM_FILE_WRITE for an exclusive one
  *   deadline  thrum_file_lock only: when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: 0, or a negative error code. Other codes are the system's, such as -ENOLCK.
+ * Returns: 0, or a negative error code. Codes not listed below are the system's, such as -ENOLCK.
  * Errors:
  *   -EINVAL     `kind` is another value
  *   -EBUSY      thrum_file_try_lock only: others have the lock, or another caller with the same
@@ -805,7 +806,7 @@ THRUM_API THRUM_NODISCARD int thrum_file_try_lock(thrum_io io, unsigned kind);
  *
  * Parameters:
  *   io  the file
- * Returns: 0, or a negative error code. Other codes are the system's.
+ * Returns: 0, or a negative error code. Codes not listed below are the system's.
  * Errors:
  *   -EBADF      `io` is stale, or was closed or released during the call
  *   -ESHUTDOWN  in the child of a fork: `io` is the parent's, or the call would wait
@@ -869,7 +870,7 @@ THRUM_API THRUM_NODISCARD int thrum_watch_open(thrum_io *out);
  *   path      the path; copied
  *   what      THRUM_WATCH_ bits, up to THRUM_WATCH_SELF_MOVED
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: the watch's number, or a negative error code. Other codes are the system's.
+ * Returns: the watch's number, or a negative error code. Codes not listed below are the system's.
  * Errors:
  *   -EINVAL        `path` is NULL, `what` is 0 or has other bits, or `io` reports no changes
  *   -ENOENT        there is no such file or directory
@@ -949,7 +950,7 @@ THRUM_API void thrum_watch_buffer_init(thrum_watch_buffer *buffer);
  *   buffer    a buffer for events that come together, the same in all calls of a reader
  *   out       set to the event
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: 0, or a negative error code. Other codes are the system's.
+ * Returns: 0, or a negative error code. Codes not listed below are the system's.
  * Errors:
  *   -EINVAL           a pointer is NULL, or `io` reports no changes, and bytes of it that are no
  *                     event were read

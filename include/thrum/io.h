@@ -165,7 +165,7 @@ THRUM_API int thrum_io_fd(thrum_io io);
  * Parameters:
  *   io  the descriptor
  * Returns: 0, or a negative error code. After a code of the system the descriptor is closed all the
- *   same. Other codes are the system's code for the close, such as -EIO.
+ *   same. Codes not listed below are the system's for the close, such as -EIO.
  * Errors:
  *   -EBADF      `io` is stale
  *   -ESHUTDOWN  in the child of a fork: `io` is the parent's
@@ -320,8 +320,8 @@ THRUM_API THRUM_NODISCARD int thrum_io_on_until(thrum_io io, unsigned bits, thru
  *   to        memory for `size` bytes, the caller's
  *   size      the most bytes to read
  *   deadline  thrum_read_until only: when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: the number of bytes, 0 at the end or for a `size` of 0, or a negative error code. Other
- *   codes are the system's, such as -ECONNRESET.
+ * Returns: the number of bytes, 0 at the end or for a `size` of 0, or a negative error code. Codes
+ *   not listed below are the system's, such as -ECONNRESET.
  * Errors:
  *   -EBADF            `io` is stale or not open for reading, or was closed or released during the
  *                     call
@@ -359,8 +359,8 @@ THRUM_API THRUM_NODISCARD int64_t thrum_read_until(thrum_io io, void *to, size_t
  *   to        memory for `size` bytes, the caller's
  *   size      how many bytes to read
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: the number of bytes, less than `size` only at the end, or a negative error code. Other
- *   codes are the system's, such as -ECONNRESET.
+ * Returns: the number of bytes, less than `size` only at the end, or a negative error code. Codes
+ *   not listed below are the system's, such as -ECONNRESET.
  * Errors:
  *   -EBADF            `io` is stale or not open for reading, or was closed or released during the
  *                     call
@@ -398,7 +398,7 @@ THRUM_API THRUM_NODISCARD int64_t thrum_read_full(thrum_io io, void *to, size_t 
  *   size      how many bytes to write
  *   deadline  thrum_write_until only: when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: `size`, or fewer if the call was cut short after so many bytes; a negative error code if
- *   no byte was written. Other codes are the system's, such as -ECONNRESET.
+ *   no byte was written. Codes not listed below are the system's, such as -ECONNRESET.
  * Errors:
  *   -EBADF            `io` is stale or not open for writing, or was closed or released during the
  *                     call
@@ -433,7 +433,7 @@ THRUM_API THRUM_NODISCARD int64_t thrum_write_until(thrum_io io, const void *fro
  *   n         how many pieces, at most THRUM_IOVECS_MAX
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: the number of bytes, 0 at the end or if the pieces have no bytes, or a negative error
- *   code. Other codes are the system's, such as -ECONNRESET.
+ *   code. Codes not listed below are the system's, such as -ECONNRESET.
  * Errors:
  *   -EINVAL           there are too many pieces, or more bytes than a ssize_t counts
  *   -EBADF            `io` is stale or not open for reading, or was closed or released during the
@@ -466,7 +466,7 @@ THRUM_API THRUM_NODISCARD int64_t thrum_readv_until(thrum_io io, const thrum_iov
  *   n         how many pieces, at most THRUM_IOVECS_MAX
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: the size of all pieces, or fewer bytes if the call was cut short. A negative error code
- *   if no byte was written. Other codes are the system's, such as -ECONNRESET.
+ *   if no byte was written. Codes not listed below are the system's, such as -ECONNRESET.
  * Errors:
  *   -EINVAL           there are too many pieces, or more bytes than a ssize_t counts
  *   -EBADF            `io` is stale or not open for writing, or was closed or released during the
@@ -517,8 +517,8 @@ THRUM_API THRUM_NODISCARD int64_t thrum_writev_until(thrum_io io, const thrum_io
  *   limit     the most bytes, or UINT64_MAX for all
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: the number of bytes that were written to `to`. 0 if the end came first or `limit` is 0.
- *   A negative error code if no byte was written, or if bytes were lost. Other codes are the
- *   system's for one of the two, such as -ECONNRESET.
+ *   A negative error code if no byte was written, or if bytes were lost. Codes not listed below are
+ *   the system's for one of the two, such as -ECONNRESET.
  * Errors:
  *   -EBADF            one of the two is stale or not open in that way, or was closed or released
  *                     during the call

@@ -83,8 +83,8 @@ typedef struct thrum_listen_options {
  *   out      set to the listener, which is the caller's to close
  *   address  the address, one of the texts above
  *   options  how to listen, or NULL for the defaults; not kept
- * Returns: 0, or a negative error code; nothing is opened then. Other codes are the system's for
- *   the address.
+ * Returns: 0, or a negative error code; nothing is opened then. Codes not listed below are the
+ *   system's for the address.
  * Errors:
  *   -EINVAL           the address or the options make no sense, or a pointer is NULL
  *   -ENAMETOOLONG     a host has more than 255 bytes, or a path or name is too long
@@ -168,8 +168,8 @@ THRUM_API THRUM_NODISCARD int thrum_accept_until(thrum_io listener, thrum_io *ou
  *   address   the address, with a host: "tcp::80" is only for listeners
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: 0, or a negative error code; nothing is opened then. If several addresses fail, it is
- *   the code of the first that could at least be tried. Other codes are the system's for the
- *   address.
+ *   the code of the first that could at least be tried. Codes not listed below are the system's for
+ *   the address.
  * Errors:
  *   -EINVAL           the address makes no sense, or a pointer is NULL
  *   -ENAMETOOLONG     a host has more than 255 bytes, or a path or name is too long
@@ -346,8 +346,8 @@ THRUM_API THRUM_NODISCARD int thrum_address_text(const thrum_address *address, c
  *   out       memory for `max` addresses
  *   max       the most addresses to write; there are at most 32
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: how many addresses were written, at least 1, or a negative error code. Other codes are
- *   the resolver's, from the system.
+ * Returns: how many addresses were written, at least 1, or a negative error code. Codes not listed
+ *   below are the resolver's, from the system.
  * Errors:
  *   -EINVAL           `host` is NULL or empty, `out` is NULL, `max` is 0, or there is no such
  *                     family
@@ -382,7 +382,8 @@ THRUM_API THRUM_NODISCARD int thrum_resolve(const char *host, uint16_t port, uns
  *   size      how many bytes
  *   to        the address to send to; NULL: the one that the socket was dialed to
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: `size`, or a negative error code. Other codes are the system's, such as -ENETUNREACH.
+ * Returns: `size`, or a negative error code. Codes not listed below are the system's, such as
+ *   -ENETUNREACH.
  * Errors:
  *   -EOPNOTSUPP           `io` has no datagrams
  *   -EMSGSIZE             there are more bytes than a datagram can have
@@ -418,8 +419,8 @@ THRUM_API THRUM_NODISCARD int64_t thrum_send_to(thrum_io io, const void *from, s
  *   size      the most bytes to write; the rest of a longer datagram is lost
  *   from      set to the sender's address, or NULL
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: the datagram's length, which may be above `size`, or a negative error code. Other codes
- *   are the system's.
+ * Returns: the datagram's length, which may be above `size`, or a negative error code. Codes not
+ *   listed below are the system's.
  * Errors:
  *   -EOPNOTSUPP       `io` has no datagrams
  *   -ECONNREFUSED     nobody receives at the address that was dialed
@@ -461,7 +462,7 @@ typedef struct thrum_datagram {
  *   n          how many there are
  *   deadline   when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: `n`, or fewer if an error, the deadline or a cancel came after so many; a negative error
- *   code if none was sent. Other codes are the system's, such as -ENETUNREACH.
+ *   code if none was sent. Codes not listed below are the system's, such as -ENETUNREACH.
  * Errors:
  *   -EOPNOTSUPP           `io` has no datagrams
  *   -EMSGSIZE             the first has more bytes than a datagram can have
@@ -493,7 +494,8 @@ THRUM_API THRUM_NODISCARD int thrum_send_many(thrum_io io, const thrum_datagram 
  *   datagrams  each has memory for the bytes; the call sets `length` and `address`
  *   n          the most datagrams to take
  *   deadline   when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: how many were taken, at least 1, or a negative error code. Other codes are the system's.
+ * Returns: how many were taken, at least 1, or a negative error code. Codes not listed below are
+ *   the system's.
  * Errors:
  *   -EINVAL           `n` is 0
  *   -EOPNOTSUPP       `io` has no datagrams
@@ -536,7 +538,7 @@ THRUM_API THRUM_NODISCARD int thrum_receive_many(thrum_io io, thrum_datagram *da
  *   n         how many descriptors, at most THRUM_FDS_MAX
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: `size`, or fewer if the call was cut short after so many bytes; a negative error code if
- *   no byte was written. Other codes are the system's.
+ *   no byte was written. Codes not listed below are the system's.
  * Errors:
  *   -EINVAL           `size` is 0, `n` is above THRUM_FDS_MAX, or `io` is no UNIX socket
  *   -EBADF            `io` is stale, or was closed or released during the call; or one of `fds` is
@@ -572,8 +574,8 @@ THRUM_API THRUM_NODISCARD int64_t thrum_send_fds(thrum_io io, const void *from, 
  *   fds       memory for `*n` descriptors
  *   n         set to how many descriptors came, to 0 with an error
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: the number of bytes, 0 at the end, or a negative error code. Other codes are the
- *   system's.
+ * Returns: the number of bytes, 0 at the end, or a negative error code. Codes not listed below are
+ *   the system's.
  * Errors:
  *   -EINVAL           `n` is NULL, `size` is 0, or `io` is no UNIX socket
  *   -EMSGSIZE         more descriptors came than there is room for, or than the process may have;

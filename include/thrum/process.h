@@ -128,7 +128,7 @@ THRUM_API void thrum_process_options_init(thrum_process_options *options);
  *   argv     the arguments, the name first, ended by NULL
  *   options  how to start it, or NULL for the defaults; not kept
  * Returns: 0, with our ends of the pipes being the caller's, too; or a negative error code, and
- *   then nothing was started or opened. Other codes are the system's.
+ *   then nothing was started or opened. Codes not listed below are the system's.
  * Errors:
  *   -EINVAL           the options make no sense, or `out`, `argv` or `argv[0]` is NULL
  *   -ENOENT           there is no such program or directory
@@ -319,8 +319,8 @@ typedef struct thrum_process_output {
  *             -EINVAL
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: 0 when it has ended by itself, with any status, or a negative error code. After
- *   -ETIMEDOUT and -ECANCELED `*output` has the bytes that there were, and the status. Other codes
- *   are the system's, also of the write of the input.
+ *   -ETIMEDOUT and -ECANCELED `*output` has the bytes that there were, and the status. Codes not
+ *   listed below are the system's, also of the write of the input.
  * Errors:
  *   -EINVAL           the options make no sense or have THRUM_PROCESS_PIPE, or a pointer is NULL
  *   -ETIMEDOUT        the deadline passed, and the process was killed

@@ -78,8 +78,8 @@ typedef struct thrum_serve_options {
  *   arg         the second argument of `connection` and `options->started`
  *   options     how to serve, or NULL for the defaults; not kept
  * Returns: 0 when all connections have ended by themselves, else a negative error code. All
- *   connections have ended in both cases. Other codes are those with which accepting or starting a
- *   connection failed.
+ *   connections have ended in both cases. Codes not listed below are those with which accepting or
+ *   starting a connection failed.
  * Errors:
  *   -EINVAL            `connection` is NULL, the options make no sense, a signal cannot be caught,
  *                      or `listener` does not listen
@@ -150,8 +150,8 @@ THRUM_API THRUM_NODISCARD int thrum_serve_idle(thrum_io io, thrum_time deadline)
  *   to        memory for `size` bytes
  *   size      the most bytes to read, at least 1
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: the number of bytes, 0 at the end, or a negative error code. Other codes are the
- *   system's, such as -ECONNRESET.
+ * Returns: the number of bytes, 0 at the end, or a negative error code. Codes not listed below are
+ *   the system's, such as -ECONNRESET.
  * Errors:
  *   -ESHUTDOWN        the server drains and there is nothing to read, so the connection should end;
  *                     or in the child of a fork

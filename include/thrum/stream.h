@@ -161,7 +161,8 @@ THRUM_API THRUM_NODISCARD int thrum_stream_open_over(thrum_stream *stream,
  *   stream    the stream
  *   deadline  thrum_stream_close_until only: when to give up writing
  * Returns: 0; or the error of writing that sticks, the code that kept bytes from being written, or
- *   the code of the close beneath. Other codes are the system's for the writes and the close.
+ *   the code of the close beneath. Codes not listed below are the system's for the writes and the
+ *   close.
  * Errors:
  *   -EBADF                the stream is closed already or {0}, or its descriptor was closed or
  *                         released
@@ -211,8 +212,8 @@ THRUM_API thrum_io thrum_stream_io(thrum_stream *stream);
  *   to        memory for `size` bytes
  *   size      the most bytes to read
  *   deadline  thrum_stream_read_until only: when to give up
- * Returns: the number of bytes, 0 at the end or for a `size` of 0, or a negative error code. Other
- *   codes are the system's, or those of thrum_stream_calls.
+ * Returns: the number of bytes, 0 at the end or for a `size` of 0, or a negative error code. Codes
+ *   not listed below are the system's, or those of thrum_stream_calls.
  * Errors:
  *   -EBADF            the stream is closed or {0}, or its descriptor was closed or released
  *   -ETIMEDOUT        the deadline passed
@@ -248,8 +249,8 @@ THRUM_API THRUM_NODISCARD int64_t thrum_stream_read_until(thrum_stream *stream, 
  *   to        memory for `size` bytes
  *   size      how many bytes to read
  *   deadline  thrum_stream_read_full_until only: when to give up
- * Returns: the number of bytes, less than `size` only at the end, or a negative error code. Other
- *   codes are the system's, or those of thrum_stream_calls.
+ * Returns: the number of bytes, less than `size` only at the end, or a negative error code. Codes
+ *   not listed below are the system's, or those of thrum_stream_calls.
  * Errors:
  *   -EBADF            the stream is closed or {0}, or its descriptor was closed or released
  *   -ETIMEDOUT        the deadline passed
@@ -291,7 +292,7 @@ THRUM_API THRUM_NODISCARD int64_t thrum_stream_read_full_until(thrum_stream *str
  *   size      bytes of that memory
  *   deadline  thrum_stream_read_line_until only: when to give up
  * Returns: the length of the line, 0 for an empty one, or a negative error code; nothing was taken
- *   then. Other codes are the system's, or those of thrum_stream_calls.
+ *   then. Codes not listed below are the system's, or those of thrum_stream_calls.
  * Errors:
  *   -ENODATA          the end
  *   -EMSGSIZE         the line and its zero do not fit
@@ -336,7 +337,7 @@ THRUM_API THRUM_NODISCARD int64_t thrum_stream_read_line_until(thrum_stream *str
  *   size       the most bytes to read
  *   deadline   thrum_stream_read_delim_until only: when to give up
  * Returns: the number of bytes, 0 at the end, or a negative error code; nothing was taken then.
- *   Other codes are the system's, or those of thrum_stream_calls.
+ *   Codes not listed below are the system's, or those of thrum_stream_calls.
  * Errors:
  *   -EMSGSIZE         the delimiter is not among the next `size` bytes
  *   -EBADF            the stream is closed or {0}, or its descriptor was closed or released
@@ -376,7 +377,7 @@ THRUM_API THRUM_NODISCARD int64_t thrum_stream_read_delim_until(thrum_stream *st
  *   at        set to the first of them; valid until the next call that reads
  *   deadline  thrum_stream_peek_until only: when to give up
  * Returns: how many bytes there are, less than `n` only if the end comes behind them, or a negative
- *   error code. Other codes are the system's, or those of thrum_stream_calls.
+ *   error code. Codes not listed below are the system's, or those of thrum_stream_calls.
  * Errors:
  *   -EBADF            the stream is closed or {0}, or its descriptor was closed or released
  *   -ETIMEDOUT        the deadline passed
@@ -409,7 +410,8 @@ THRUM_API THRUM_NODISCARD int64_t thrum_stream_peek_until(thrum_stream *stream, 
  *   n         how many bytes, or UINT64_MAX for all
  *   deadline  thrum_stream_skip_until only: when to give up
  * Returns: `n`, or fewer if the end or an error came after so many. If none was dropped, 0 at the
- *   end or a negative error code. Other codes are the system's, or those of thrum_stream_calls.
+ *   end or a negative error code. Codes not listed below are the system's, or those of
+ *   thrum_stream_calls.
  * Errors:
  *   -EBADF            the stream is closed or {0}, or its descriptor was closed or released
  *   -ETIMEDOUT        the deadline passed
@@ -441,8 +443,8 @@ THRUM_API int64_t thrum_stream_skip_until(thrum_stream *stream, uint64_t n, thru
  *   stream     the stream
  *   delimiter  the byte
  *   deadline   thrum_stream_skip_delim_until only: when to give up
- * Returns: how many bytes were dropped, 0 if the end came first, or a negative error code. Other
- *   codes are the system's, or those of thrum_stream_calls.
+ * Returns: how many bytes were dropped, 0 if the end came first, or a negative error code. Codes
+ *   not listed below are the system's, or those of thrum_stream_calls.
  * Errors:
  *   -EBADF            the stream is closed or {0}, or its descriptor was closed or released
  *   -ETIMEDOUT        the deadline passed
@@ -564,7 +566,7 @@ THRUM_API THRUM_NODISCARD int thrum_stream_on_until(thrum_stream *stream, thrum_
  *   size      how many bytes
  *   deadline  thrum_stream_write_until only: when to give up
  * Returns: `size`, or fewer if the call was cut short after so many bytes; a negative error code if
- *   none was taken. Other codes are the system's, or those of thrum_stream_calls.
+ *   none was taken. Codes not listed below are the system's, or those of thrum_stream_calls.
  * Errors:
  *   -EBADF            the stream is closed or {0}, or its descriptor was closed or released
  *   -ETIMEDOUT        the deadline passed
@@ -613,8 +615,8 @@ THRUM_API THRUM_NODISCARD int64_t thrum_stream_write_until(thrum_stream *stream,
  *   format    the format
  *   ...       its arguments
  *   args      its arguments; the call leaves them as vprintf does
- * Returns: the length of the text, or a negative error code; nothing was taken then. Other codes
- *   are the system's, or those of thrum_stream_calls.
+ * Returns: the length of the text, or a negative error code; nothing was taken then. Codes not
+ *   listed below are the system's, or those of thrum_stream_calls.
  * Errors:
  *   -EILSEQ           the C library cannot convert a wide character
  *   -EOVERFLOW        the text is longer than INT_MAX
@@ -653,7 +655,7 @@ THRUM_API int64_t thrum_stream_vprintf_until(thrum_stream *stream, thrum_time de
  * Parameters:
  *   stream    the stream
  *   deadline  thrum_stream_flush_until only: when to give up
- * Returns: 0, or a negative error code. Other codes are the system's, or those of
+ * Returns: 0, or a negative error code. Codes not listed below are the system's, or those of
  *   thrum_stream_calls.
  * Errors:
  *   -EBADF            the stream is closed or {0}, or its descriptor was closed or released

@@ -102,7 +102,7 @@ THRUM_API void thrum_tls_options_init(thrum_tls_options *options);
  * Parameters:
  *   out      set to the config, which is the caller's; NULL with an error
  *   options  how to make it, or NULL for the defaults; not kept
- * Returns: 0, or a negative error code. Other codes are the system's for a file.
+ * Returns: 0, or a negative error code. Codes not listed below are the system's for a file.
  * Errors:
  *   -EINVAL   the options make no sense, or `out` is NULL
  *   -ENOENT   there is no such file
@@ -136,8 +136,8 @@ THRUM_API THRUM_NODISCARD int thrum_tls_config_client(thrum_tls_config **out,
  * Parameters:
  *   config   the config
  *   options  how to make it; not kept
- * Returns: 0, or a negative error code; the config is then unchanged. Other codes are the system's
- *   for a file.
+ * Returns: 0, or a negative error code; the config is then unchanged. Codes not listed below are
+ *   the system's for a file.
  * Errors:
  *   -EINVAL   the options make no sense, or a pointer is NULL
  *   -ENOENT   there is no such file
@@ -182,7 +182,7 @@ THRUM_API void thrum_tls_config_free(thrum_tls_config *config);
  *             address. It is sent to the server and compared with its certificate. NULL only with
  *             THRUM_TLS_PEER_NONE
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: 0, or a negative error code. Other codes are the system's for the descriptor.
+ * Returns: 0, or a negative error code. Codes not listed below are the system's for the descriptor.
  * Errors:
  *   -EINVAL           a pointer is NULL, `io` is {0}, the host is empty or longer than 255 bytes,
  *                     or the config is of the other kind
@@ -221,8 +221,8 @@ THRUM_API THRUM_NODISCARD int thrum_tls_server(thrum_tls **out, thrum_tls_config
  *   size      the most bytes to read
  *   deadline  thrum_tls_read_until only: when to give up, an instant from thrum_after or
  *             THRUM_FOREVER
- * Returns: the number of bytes, 0 at the end or for a `size` of 0, or a negative error code. Other
- *   codes are the system's for the descriptor.
+ * Returns: the number of bytes, 0 at the end or for a `size` of 0, or a negative error code. Codes
+ *   not listed below are the system's for the descriptor.
  * Errors:
  *   -EINVAL           a pointer is NULL
  *   -ECONNRESET       the bytes ended without the peer's close_notify, or the connection was reset
@@ -286,7 +286,7 @@ THRUM_API bool thrum_tls_is_readable(thrum_tls *tls);
  *   deadline  the forms with _until only: when to give up, an instant from thrum_after or
  *             THRUM_FOREVER
  * Returns: the number of all bytes, or fewer if the call was cut short after so many; a negative
- *   error code if none was written. Other codes are the system's for the descriptor.
+ *   error code if none was written. Codes not listed below are the system's for the descriptor.
  * Errors:
  *   -EINVAL           a pointer is NULL, or there are too many pieces or bytes
  *   -EPIPE            thrum_tls_shutdown was called, or the peer no longer reads
@@ -322,8 +322,8 @@ THRUM_API THRUM_NODISCARD int64_t thrum_tls_writev_until(thrum_tls *tls, const t
  * Parameters:
  *   tls       the connection
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
- * Returns: 0, also for the second time, or a negative error code. Other codes are the system's for
- *   the descriptor.
+ * Returns: 0, also for the second time, or a negative error code. Codes not listed below are the
+ *   system's for the descriptor.
  * Errors:
  *   -EINVAL           `tls` is NULL
  *   -EPIPE            the peer no longer reads
@@ -359,7 +359,7 @@ THRUM_API THRUM_NODISCARD int thrum_tls_shutdown(thrum_tls *tls, thrum_time dead
  *   tls       the connection, or NULL for no effect
  *   deadline  when to give up sending; if it is past, as 0, nothing is sent
  * Returns: 0, or the negative error code of the close_notify, or else that of the descriptor's
- *   close. Other codes are the system's for the descriptor.
+ *   close. Codes not listed below are the system's for the descriptor.
  * Errors:
  *   -EPIPE            the peer no longer reads
  *   -ECONNRESET       the connection was reset
