@@ -397,9 +397,14 @@ bool th_scope_is_late(const th_fiber *fiber) {
     if (!late || !has_passed(late)) {
         return false;
     }
+    th_scope *innermost = late;
     while (late->parent && has_passed(late->parent)) {
         late = late->parent;
     }
     th_scope_cancel_here(late, -ETIMEDOUT);
+    /* Another's cancel may not have reached these yet, and the caller may end before it does. */
+    for (th_scope *scope = innermost; scope != late; scope = scope->parent) {
+        give_reason(scope, -ETIMEDOUT);
+    }
     return true;
 }

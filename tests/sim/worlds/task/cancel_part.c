@@ -275,3 +275,34 @@ SIM_WORLD(scope_late_waits, .heavy = true) {
     sim_check(join(spawn(all_compute, &shared_sem)) == -ETIMEDOUT);
     whole_stop(sched);
 }
+
+static int computes_below(void *arg) {
+    thrum_scope *scope = sim_alloc(sizeof *scope);
+    (void)arg;
+    sim_check(thrum_scope_open(scope, THRUM_FOREVER) == 0);
+    sim_check(thrum_scope_go(scope, asks_until_cancelled, NULL) == 0);
+    codes[0] = thrum_scope_join(scope);
+    sim_free(scope);
+    return 0;
+}
+
+static int late_above(void *arg) {
+    thrum_scope scope;
+    (void)arg;
+    sim_check(thrum_scope_open(&scope, thrum_now() + 1000) == 0);
+    sim_check(thrum_scope_go(&scope, asks_until_cancelled, NULL) == 0);
+    sim_check(thrum_scope_go(&scope, computes_below, NULL) == 0);
+    sim_check(thrum_scope_go(&scope, forgives, fresh_sem()) == 0);
+    return thrum_scope_join(&scope);
+}
+
+/*
+ * The child of the scope below may see the deadline and end while another's cancel, which lets
+ * others run, has not come to that scope: its join says all the same that it was late.
+ */
+SIM_WORLD(scope_late_below, .heavy = true) {
+    begin(2, true);
+    sim_check(join(spawn(late_above, NULL)) == -ETIMEDOUT);
+    sim_check(codes[0] == -ETIMEDOUT);
+    whole_stop(sched);
+}
