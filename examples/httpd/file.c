@@ -12,6 +12,7 @@
 
 #include "answer.h"
 #include "beneath.h"
+#include "page.h"
 #include "range.h"
 #include "type.h"
 
@@ -184,7 +185,9 @@ void file_answer(struct connection *c) {
     int opened = -ENOENT;
     int err = file.root < 0 ? 0 : thrum_blocking(open_file, &file, &opened);
     err = err != 0 ? err : opened;
-    if (err != 0) {
+    if (err == -ENOENT && strcmp(c->path, "/") == 0) {
+        page_answer(c);
+    } else if (err != 0) {
         answer_error(c, status_of(err));
     } else if (file.is_directory) {
         redirect(c);

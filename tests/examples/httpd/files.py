@@ -19,10 +19,14 @@ def test_files(server):
         expect(server.get(f"/size-{size}"), 200, b"s" * size)
     expect(server.get("/sub/"), 200, b"an index\n", Content_Type="text/html; charset=utf-8")
     expect(server.get("/sub?query"), 301, b"", Location="/sub/")
-    expect(server.get("/"), 404)
+    for target in ("/", "/?query"):  # there is no index.html
+        answer = server.get(target)
+        expect(answer, 200, Content_Type="text/html; charset=utf-8")
+        assert b"httpd on thrum" in answer.body and b"://" not in answer.body, "a page that needs nothing else"
     expect(server.get("/with%20space%25%c3%a9"), 200, b"odd\n")
     with Server(root=False) as bare:
         expect(bare.get("/a.txt"), 404)
+        expect(bare.get("/"), 200, Content_Type="text/html; charset=utf-8")
 
 
 def test_ranges(server):

@@ -15,7 +15,7 @@ def test_hello(server):
         expect(server.get(f"HTTP://{host}/hello?a=/b"), 200, HELLO)
         expect(server.one(f"GET /hello HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()), 200, HELLO)
     for target in ("http://h", "http://h/", "http://h?a=/hello"):
-        expect(server.get(target), 404)  # there is no index.html
+        expect(server.get(target), 200, Content_Type="text/html; charset=utf-8")
     expect(server.get("/hello", method="HEAD"), 200, b"", Content_Length=str(len(HELLO)))
     expect(server.one(b"\r\n\r\n" + GET), 200, HELLO)
     expect(server.one(b"GET /hello HTTP/1.1\r\nhOST:h  \r\n\r\n"), 200, HELLO)
