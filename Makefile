@@ -42,7 +42,7 @@ test-full: ## run every test in every cell of the matrix, those of `make test` i
 	@tools/setup ci
 	@tools/run-full
 
-demo: ## run treesum over real input, and check it with sha256sum -c (DIR=/usr/include)
+demo: ## run treesum over real input, and check it with sha256sum -c (DIR=/usr/include, V=1 for counters)
 	@tools/setup
 	@tools/build gcc-release treesum
 	@examples/treesum-demo build/gcc-release/examples/treesum $(DIR)
