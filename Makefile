@@ -9,7 +9,7 @@ BUILD = build/$(PRESET)
 
 export JOBS
 
-.PHONY: all quick test shake test-windows demo-windows test-full demo serve cluster bench bench-full bench-rows bench-variants bench-servers bench-mpi cores sim stress soak servers fuzz faults mutate models coverage check reference format amalgamation dist install clean help
+.PHONY: all quick test shake test-windows demo-windows test-full demo serve cluster bench bench-full bench-rows bench-variants bench-servers bench-mpi cores sim stress soak servers fuzz faults mutate models coverage check reference site format amalgamation dist install clean help
 
 all: ## build the library, the examples, the benchmark and the tests (PRESET=gcc-release)
 	@tools/build $(PRESET)
@@ -144,6 +144,10 @@ check: ## check style, floors, rooms, the documents' tables and prose, places th
 
 reference: ## make man pages and one HTML page from the headers: build/reference
 	@tools/release/reference
+
+site: ## make the site from the pages and the headers, to be read by any browser: build/site/index.html
+	@tools/setup site
+	@site/build
 
 format: ## let clang-format lay out the sources and headers of C and C++
 	@clang-format -i $$(git ls-files '*.c' '*.h' '*.hpp' '*.hh' '*.cpp' '*.cc')
