@@ -4,6 +4,7 @@ import re
 
 from docutils import nodes
 from sphinx import addnodes
+from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx.domains.c import CObject
 
 project = "thrum"
@@ -20,6 +21,7 @@ copybutton_prompt_text = "$ "
 html_theme = "furo"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_favicon = "static/icon.svg"
 html_search_scorer = os.path.join(os.path.dirname(__file__), "scorer.js")
 html_copy_source = html_show_sourcelink = False
 html_show_copyright = False
@@ -61,8 +63,29 @@ def toc_name(self, signature):
     return name
 
 
+def title_of(toc):
+    """A page's title without its sections, if no pages are below it."""
+    if next(toc.findall(addnodes.toctree), None):
+        return toc
+    return nodes.bullet_list("", nodes.list_item("", toc[0][0].deepcopy()))
+
+
+def tree(self, *args, all_of=StandaloneHTMLBuilder._get_local_toctree, **options):
+    """The tree on the left has titles only: to copy all sections and symbols for each page takes most of the time."""
+    tocs = self.env.tocs
+    if not hasattr(self, "thrum_titles"):
+        self.thrum_titles = {page: title_of(toc) if len(toc) else toc for page, toc in tocs.items()}
+    self.env.tocs = self.thrum_titles
+    try:
+        return all_of(self, *args, **options)
+    finally:
+        self.env.tocs = tocs
+
+
 def setup(app):
     CObject._toc_entry_name = toc_name
+    StandaloneHTMLBuilder._get_local_toctree = tree
     app.add_object_type("errorcode", "errorcode", objname="error code")
     app.connect("doctree-read", note_objects)
     app.connect("doctree-resolved", link_names)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -119,8 +119,8 @@ class Site:
             text = self.markdown(path, self.cite)
             if path == "README.md":
                 text += "\n" + self.contents()
-            if path == "src/README.md":
-                text += "\n```{toctree}\n:hidden:\n:glob:\n\n*/**\n```\n"
+            if path.startswith("src/") and path != "src/README.md":
+                text = "---\norphan: true\n---\n" + text  # src/README.md leads to them
             self.write(self.pages[path] + ".md", text)
         for path in self.cited:
             self.write(self.pages[path] + ".md", self.citation(path))
@@ -134,7 +134,7 @@ class Site:
             for h in self.headers)
         names = "".join("   %s\n" % os.path.basename(h.path)[:-2] for h in self.headers)
         self.write("reference/index.rst", title("Reference") + """\
-A page for each header. ``<thrum.h>`` includes all of them but ``thrum/tls.h`` and ``thrum/mpi.h``. The :ref:`index
+A page for each header. ``<thrum.h>`` includes all but thrum/tls.h and thrum/mpi.h. The :ref:`index
 <genindex>` lists every symbol.
 
 .. list-table::
