@@ -46,7 +46,7 @@ class Site:
         self.out = out
         self.headers = [reference.Header(ROOT, path[len("include/"):]) for path in found("include/thrum/*.h")]
         self.pages = {}  # by the path in the repository
-        for path in found("*.md", "docs/*.md", "docs/guide/*.md", "src/**/*.md"):
+        for path in found("*.md", "docs/*.md", "docs/guide/*.md", "examples/README.md", "src/**/*.md"):
             self.pages[path] = re.sub(r"^docs/|\.md$", "", path).replace("guide/README", "guide/index")
         self.pages["README.md"] = "index"
         for header in self.headers:
@@ -68,33 +68,39 @@ class Site:
             self.pages[path] = re.sub(r"\.md$", "", path)
             self.cited.add(path)
 
+    def picture(self, path):
+        os.makedirs(os.path.join(self.out, os.path.dirname(path)), exist_ok=True)
+        shutil.copy(os.path.join(ROOT, path), os.path.join(self.out, path))
+        return "/" + path
+
     def markdown(self, path, cite=lambda path: None):
         """A page's text with the site's links; cite(path) is called for files that are not pages yet."""
         here = os.path.dirname(path)
 
         def link(found):
-            target, _, anchor = found[2].partition("#")
+            target, _, anchor = found[3].partition("#")
             there = os.path.normpath(os.path.join(here, target))
             if not target or not os.path.exists(os.path.join(ROOT, there)):
                 return found[0]
+            if found[1]:
+                return "![%s](%s)" % (found[2], self.picture(there))
             if there not in self.pages:
                 cite(there)
             if there not in self.pages:
-                return found[1]
+                return found[2]
             to = os.path.relpath(self.pages[there], os.path.dirname(self.pages[path]) or ".")
             suffix = ".rst" if there.startswith("include/") else ".md"
-            return "[%s](%s%s%s)" % (found[1], to, suffix, anchor and "#" + anchor)
+            return "[%s](%s%s%s)" % (found[2], to, suffix, anchor and "#" + anchor)
 
-        def picture(found):
-            dark, alt, light = (found[name] for name in ("dark", "alt", "light"))
-            return "".join("```{image} /%s\n:class: only-%s\n:alt: \"%s\"\n```\n" % (file, name, alt)
-                           for name, file in (("dark", dark), ("light", light)))
+        def pictures(found):
+            return "".join("```{image} %s\n:class: only-%s\n:alt: \"%s\"\n```\n" %
+                           (self.picture(os.path.join(here, found[mode])), mode, found["alt"]) for mode in ("dark", "light"))
 
         parts = re.split(r"(?ms)(^ *```.*?^ *```$)", read(path))  # each second one is code
         for i in range(0, len(parts), 2):
-            parts[i] = re.sub(r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^)\s]+)\)", link, parts[i])
+            parts[i] = re.sub(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^)\s]+)\)", link, parts[i])
             parts[i] = re.sub(r'<picture>\s*<source[^>]*srcset="(?P<dark>[^"]*)"[^>]*>\s*<img alt="(?P<alt>[^"]*)" '
-                              r'src="(?P<light>[^"]*)"[^>]*>\s*</picture>', picture, parts[i])
+                              r'src="(?P<light>[^"]*)"[^>]*>\s*</picture>', pictures, parts[i])
         return "".join(parts)
 
     def citation(self, path):
@@ -106,8 +112,10 @@ class Site:
         return front + "# %s\n\n~~~~{code-block} %s\n%s\n~~~~\n" % (path, language, read(path))
 
     def contents(self):
-        """The tree on the left: site/contents.md, and then the pages that it does not know yet."""
-        contents = read("site/contents.md")
+        """The tree on the left: what there is of site/contents.md, and then the pages that it does not know yet."""
+        pages = set(self.pages.values()) | {"self"}
+        contents = "".join(line for line in read("site/contents.md").splitlines(keepends=True)
+                           if "<" not in line or line.rstrip(">\n").split("<")[1] in pages)
         rest = [page for path, page in self.pages.items() if path.endswith(".md") and path not in self.cited and
                 not page.startswith("src/") and page not in ("index", "LICENSE") and "<%s>" % page not in contents]
         more = "```{toctree}\n:hidden:\n:caption: More\n\n%s\n```\n" % "\n".join(rest)
@@ -124,7 +132,6 @@ class Site:
             self.write(self.pages[path] + ".md", text)
         for path in self.cited:
             self.write(self.pages[path] + ".md", self.citation(path))
-        shutil.copytree(os.path.join(ROOT, "docs", "pictures"), os.path.join(self.out, "docs", "pictures"))
 
     # ---- the reference ----
 
