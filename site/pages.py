@@ -17,6 +17,8 @@ import sys
 
 sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+import benchmarks  # noqa: E402
+
 sys.path.insert(0, os.path.join(ROOT, "tools", "release"))
 loader = importlib.machinery.SourceFileLoader("reference", os.path.join(ROOT, "tools", "release", "reference"))
 reference = importlib.util.module_from_spec(importlib.util.spec_from_loader("reference", loader))
@@ -49,6 +51,7 @@ class Site:
         for path in found("*.md", "docs/*.md", "docs/guide/*.md", "examples/README.md", "src/**/*.md"):
             self.pages[path] = re.sub(r"^docs/|\.md$", "", path).replace("guide/README", "guide/index")
         self.pages["README.md"] = "index"
+        self.pages["benchmarks.md"] = "benchmarks"  # of no file
         for header in self.headers:
             self.pages["include/" + header.path] = "reference/" + os.path.basename(header.path)[:-2]
         self.pages["include/thrum"] = "reference/index"
@@ -96,7 +99,8 @@ class Site:
             return "".join("```{image} %s\n:class: only-%s\n:alt: \"%s\"\n```\n" %
                            (self.picture(os.path.join(here, found[mode])), mode, found["alt"]) for mode in ("dark", "light"))
 
-        parts = re.split(r"(?ms)(^ *```.*?^ *```$)", read(path))  # each second one is code
+        text = benchmarks.page() if path == "benchmarks.md" else read(path)
+        parts = re.split(r"(?ms)(^ *```.*?^ *```$)", text)  # each second one is code
         for i in range(0, len(parts), 2):
             parts[i] = re.sub(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^)\s]+)\)", link, parts[i])
             parts[i] = re.sub(r'<picture>\s*<source[^>]*srcset="(?P<dark>[^"]*)"[^>]*>\s*<img alt="(?P<alt>[^"]*)" '
