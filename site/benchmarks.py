@@ -50,7 +50,7 @@ def table(groups, names):
             times = max(ratio, 1 / ratio)
             digits = 0 if times >= 100 else 1 if times >= 1.1 else 2
             much = "{:,.{}f} times {}".format(times, digits, "less" if ratio < 1 else "more")
-        out += "| %s | `%s` | %d | %s %s | %s, %s %s | %s |\n" % (
+        out += "| %s | `%s` | %d | %s\xa0%s | %s, %s\xa0%s | %s |\n" % (
             names(group), group.row, group.workers, figure_text(group.thrum.median), unit,
             SYSTEMS.get(group.best.system, group.best.system), figure_text(group.best.median), unit, much)
     return out + "\n"
