@@ -5,7 +5,8 @@ Called by site/build: writes what Sphinx reads, from the Markdown pages and the 
   - README.md becomes index, docs/NAME.md NAME, docs/guide/NAME.md guide/NAME, and src/**/NAME.md keep their places.
   - A file that these link to becomes a page, too, outside of the tree and of the full text's search. In such
     pages only the links to other pages are kept.
-  - include/thrum/NAME.h becomes reference/NAME, in Sphinx's C domain. tools/release/reference reads the headers.
+  - include/thrum/NAME.h becomes reference/NAME, in Sphinx's C domain, and include/thrum/cpp/NAME.hpp reference/cpp/NAME,
+    as it is written. tools/release/reference reads both.
 """
 import glob
 import importlib.machinery
@@ -46,14 +47,19 @@ def found(*patterns):
 class Site:
     def __init__(self, out):
         self.out = out
-        self.headers = [reference.Header(ROOT, path[len("include/"):]) for path in found("include/thrum/*.h")]
+        self.headers = [reference.Header(ROOT, path[len("include/"):])
+                        for path in found("include/thrum/*.h", "include/thrum/cpp/*.hpp")]
         self.pages = {}  # by the path in the repository
         for path in found("*.md", "docs/*.md", "docs/guide/*.md", "examples/README.md", "src/**/*.md"):
             self.pages[path] = re.sub(r"^docs/|\.md$", "", path).replace("guide/README", "guide/index")
         self.pages["README.md"] = "index"
-        self.pages["benchmarks.md"] = "benchmarks"  # of no file
+        self.made = {"benchmarks.md": benchmarks.page()}  # pages of no file
+        compared = re.search(r"(?ms)^## Compared.*?(?=^## (?!When to choose))", read("README.md"))
+        if compared:
+            self.made["compare.md"] = compared[0].replace("## Compared", "# Compared with other libraries")
+        self.pages.update((path, path[:-len(".md")]) for path in self.made)
         for header in self.headers:
-            self.pages["include/" + header.path] = "reference/" + os.path.basename(header.path)[:-2]
+            self.pages["include/" + header.path] = "reference/" + os.path.splitext(header.path[len("thrum/"):])[0]
         self.pages["include/thrum"] = "reference/index"
         self.cited = {entry.parts["Example"] for header in self.headers for entry in header.entries
                       if entry.parts.get("Example", "").startswith("examples/")}
@@ -99,7 +105,7 @@ class Site:
             return "".join("```{image} %s\n:class: only-%s\n:alt: \"%s\"\n```\n" %
                            (self.picture(os.path.join(here, found[mode])), mode, found["alt"]) for mode in ("dark", "light"))
 
-        text = benchmarks.page() if path == "benchmarks.md" else read(path)
+        text = self.made.get(path) or read(path)
         parts = re.split(r"(?ms)(^ *```.*?^ *```$)", text)  # each second one is code
         for i in range(0, len(parts), 2):
             parts[i] = re.sub(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^)\s]+)\)", link, parts[i])
@@ -140,36 +146,41 @@ class Site:
     # ---- the reference ----
 
     def index(self):
-        rows = "".join("   * - :doc:`thrum/%s <%s>`\n     - %s\n" % (
-            os.path.basename(h.path), os.path.basename(h.path)[:-2], line(reference.summary(h.head)))
-            for h in self.headers)
-        names = "".join("   %s\n" % os.path.basename(h.path)[:-2] for h in self.headers)
+        rows = ["   * - :doc:`%s </%s>`\n     - %s\n" % (h.path, self.pages["include/" + h.path], line(reference.summary(h.head)))
+                for h in self.headers]
+        names = "".join("   /%s\n" % self.pages["include/" + h.path] for h in self.headers)
+        c = len([h for h in self.headers if h.path.endswith(".h")])
         self.write("reference/index.rst", title("Reference") + """\
-A page for each header. ``<thrum.h>`` includes all but thrum/tls.h and thrum/mpi.h. The :ref:`index
-<genindex>` lists every symbol.
+A page for each header. ``<thrum.h>`` includes all of C but thrum/tls.h and thrum/mpi.h. The :ref:`index <genindex>` lists
+every symbol of C.
 
-.. list-table::
-
-%s
-.. toctree::
-   :hidden:
-
-%s""" % (rows, names))
+""" + title("C", "-") + ".. list-table::\n\n" + "".join(rows[:c]) + "\n" + title("C++", "-") + ".. list-table::\n\n" +
+                   "".join(rows[c:]) + "\n.. toctree::\n   :hidden:\n\n" + names)
 
     def header(self, header):
+        is_c = header.path.endswith(".h")
         out = title(header.path) + ".. code-block:: c\n\n   #include <%s>\n\n" % header.path
         out += text(header.head[:1].upper() + header.head[1:])
         bodies = {d.name for entry in header.entries for d in entry.declarations if d.kind == "type" and "{" in d.text}
+        heading = None
         for entry in header.entries:
             # A type that is declared first and defined later is described where it is defined.
-            entry.declarations = [d for d in entry.declarations if "{" in d.text or d.kind != "type" or d.name not in bodies]
+            if is_c:
+                entry.declarations = [d for d in entry.declarations
+                                      if "{" in d.text or d.kind != "type" or d.name not in bodies]
             if entry.heading:
                 out += title(line(entry.comment), "-")
             elif not entry.declarations:
                 out += text(entry.comment)
-            else:
+            elif is_c:
                 out += described(entry)
-        self.write("reference/%s.rst" % os.path.basename(header.path)[:-2], out)
+            else:
+                names = ["::".join(d.name.split("::")[:2]) for d in entry.declarations]
+                out += title(names[0], "-") if names[0] != heading else ""
+                heading = names[-1]
+                out += ".. code-block:: cpp\n\n" + indented("\n".join(d.text for d in entry.declarations)) + "\n\n"
+                out += text(entry.comment) + parts(entry)
+        self.write(self.pages["include/" + header.path] + ".rst", out)
 
 
 def title(words, mark="="):
