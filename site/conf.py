@@ -26,7 +26,7 @@ html_search_scorer = os.path.join(os.path.dirname(__file__), "scorer.js")
 html_copy_source = html_show_sourcelink = False
 html_show_copyright = False
 
-# The first literal in a row of these pages' tables is an object: what it is called, its pattern.
+# The literals that a row of these pages' tables begins with are objects: what they are called, and their pattern.
 OBJECTS = {"guide/errors": ("errorcode", re.compile(r"-E[A-Z0-9]+")),
            "guide/configuration": ("envvar", re.compile(r"THRUM_[A-Z_]+"))}
 
@@ -34,7 +34,8 @@ OBJECTS = {"guide/errors": ("errorcode", re.compile(r"-E[A-Z0-9]+")),
 def note_objects(app, doctree):
     kind, pattern = OBJECTS.get(app.env.docname, (None, None))
     for row in doctree.findall(nodes.row) if kind else ():
-        for literal in row.children[0].findall(nodes.literal):
+        literals = list(row.children[0].findall(nodes.literal))
+        for literal in literals if literals and pattern.fullmatch(literals[0].astext()) else ():
             name = literal.astext()
             if pattern.fullmatch(name) and (kind, name) not in app.env.get_domain("std").objects:
                 anchor = nodes.make_id(name)

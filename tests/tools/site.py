@@ -111,7 +111,7 @@ def faults_in_browser(base, width, shots):
             box = chrome.call("POST", "/element", {"using": "css selector", "value": "input[name=q]"})
             chrome.call("POST", f"/element/{next(iter(box.values()))}/value", {"text": text + ENTER})
             found = chrome.wait("location.pathname === '/search.html' && typeof Search === 'object' && Search.status &&"
-                                " Search._pulse_status < 0 && (document.querySelector('#search-results li a') || {}).href")
+                                " (document.querySelector('#search-results li a') || Search.status.innerText && {href: 'none'} || {}).href")
             if wanted not in found:
                 yield f'the first hit of "{text}" is {found}'
         yield from chrome.complaints()
