@@ -48,7 +48,7 @@ class Site:
     def __init__(self, out):
         self.out = out
         self.headers = [reference.Header(ROOT, path[len("include/"):])
-                        for path in found("include/thrum/*.h", "include/thrum/cpp/*.hpp")]
+                        for path in found("include/thrum/*.h") + found("include/thrum/cpp/*.hpp")]
         self.pages = {}  # by the path in the repository
         for path in found("*.md", "docs/*.md", "docs/guide/*.md", "examples/README.md", "src/**/*.md"):
             self.pages[path] = re.sub(r"^docs/|\.md$", "", path).replace("guide/README", "guide/index")
