@@ -220,8 +220,17 @@ def directive(kind, signatures, body):
 def members(declaration):
     """The fields of a struct or the constants of an enum, as directives."""
     kind = "enumerator" if re.match(r"(typedef )?enum", declaration.text) else "member"
-    return "".join((text(field.about) if field.about and field.note else "") +
-                   directive(kind, [field.code], text(field.note or field.about or "")) for field in declaration.fields)
+    metrics = dict(re.findall(r"FIELD\((\w+), (\w+)", read("src/observe/metrics.c")))
+    out = ""
+    for field in declaration.fields:
+        about = text(field.note or field.about or "")
+        out += text(field.about) if field.about and field.note else ""
+        if declaration.name == "thrum_metrics" and field.name in metrics:  # as name_sample of that file
+            name = "thrum_" + re.sub("_ns$", "_seconds", field.name) + ("_total" if "COUNTER" in metrics[field.name] else "")
+            out += ".. index:: %s\n\n" % name
+            about += "Prometheus: ``%s``\n\n" % name
+        out += directive(kind, [field.code], about)
+    return out
 
 
 def parts(entry):

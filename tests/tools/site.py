@@ -30,7 +30,8 @@ SEARCHES = (("spawn", "reference/spawn.html#c.thrum_spawn"), ("thrum_event_wait"
             ("THRUM_WORKERS", "guide/configuration.html#thrum-workers"),
             ("stall_rescue_ms", "reference/config.html#c.thrum_config.stall_rescue_ms"),
             ("parks", "reference/metrics.html#c.thrum_metrics.parks"),
-            ("half close", "reference/io.html#"), ("thrum::task", "reference/cpp/task.html"), ("THRUM_SHARDED", "reference/config.html#c.thrum_policy.THRUM_SHARDED"))
+            ("thrum_parks_total", "reference/metrics.html#index"),
+            ("thrum_running_seconds", "reference/metrics.html#index"), ("half close", "reference/io.html#"), ("thrum::task", "reference/cpp/task.html"), ("THRUM_SHARDED", "reference/config.html#c.thrum_policy.THRUM_SHARDED"))
 PAGES = ("index.html", "guide/tasks.html", "guide/descriptors.html", "guide/errors.html", "guide/cpp.html", "policies.html",
          "reference/index.html", "reference/event.html", "reference/config.html", "src/README.html",
          "examples/event.c.html", "search.html?q=spawn")
