@@ -89,6 +89,11 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
+class Server(http.server.ThreadingHTTPServer):
+    def handle_error(self, *_):
+        pass  # the browser leaves a page whose files are still coming
+
+
 def faults_in_browser(base, width, shots):
     with Chrome(width, 900) as chrome:
         chrome.call("POST", "/timeouts", {"script": 120000})
@@ -133,7 +138,7 @@ def main():
             subprocess.run([os.path.join(ROOT, "site", "build"), site], check=True)
         faults = list(faults_of_files(site))
         if program():
-            server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=site))
+            server = Server(("127.0.0.1", 0), functools.partial(Quiet, directory=site))
             threading.Thread(target=server.serve_forever, daemon=True).start()
             for width in (1400, 390):
                 faults += faults_in_browser(f"http://127.0.0.1:{server.server_port}/", width, options.shots)
