@@ -2,7 +2,8 @@
 """
 Called by site/build: writes what Sphinx reads, from the Markdown pages and the public headers: site/pages.py OUT.
 
-  - README.md becomes index, docs/NAME.md NAME, docs/guide/NAME.md guide/NAME, and src/**/NAME.md keep their places.
+  - README.md becomes index, docs/NAME.md NAME, docs/guide/NAME.md guide/NAME (tutorial and cookbook likewise), and
+    src/**/NAME.md keep their places.
   - A file that these link to becomes a page, too, outside of the tree and of the full text's search. In such
     pages only the links to other pages are kept.
   - include/thrum/NAME.h becomes reference/NAME, in Sphinx's C domain, and include/thrum/cpp/NAME.hpp reference/cpp/NAME,
@@ -50,8 +51,10 @@ class Site:
         self.headers = [reference.Header(ROOT, path[len("include/"):])
                         for path in found("include/thrum/*.h") + found("include/thrum/cpp/*.hpp")]
         self.pages = {}  # by the path in the repository
-        for path in found("*.md", "docs/*.md", "docs/guide/*.md", "examples/README.md", "src/**/*.md"):
-            self.pages[path] = re.sub(r"^docs/|\.md$", "", path).replace("guide/README", "guide/index")
+        for path in found("*.md", "docs/*.md", "docs/guide/*.md", "docs/tutorial/*.md", "docs/cookbook/*.md", "examples/README.md",
+                          "src/**/*.md"):
+            self.pages[path] = re.sub(r"^(docs/(guide|tutorial|cookbook)/)README", r"\1index", re.sub(r"\.md$", "", path))
+            self.pages[path] = re.sub(r"^docs/", "", self.pages[path])
         self.pages["README.md"] = "index"
         self.made = {"benchmarks.md": benchmarks.page()}  # pages of no file
         compared = re.search(r"(?ms)^## Compared.*?(?=^## (?!When to choose))", read("README.md"))
