@@ -9,7 +9,7 @@ BUILD = build/$(PRESET)
 
 export JOBS
 
-.PHONY: all quick test shake test-windows demo-windows test-full demo serve cluster bench bench-full bench-rows bench-variants bench-servers bench-mpi cores sim stress soak servers fuzz faults mutate models coverage check reference site format amalgamation dist install clean help
+.PHONY: all quick test shake test-windows demo-windows test-full demo serve cluster bench bench-full bench-rows bench-variants bench-servers bench-mpi cores sim stress soak servers fuzz faults mutate models coverage check reference site format amalgamation dist rehearse install clean help
 
 all: ## build the library, the examples, the benchmark and the tests (PRESET=gcc-release)
 	@tools/build $(PRESET)
@@ -127,7 +127,7 @@ coverage: ## count the lines and branches that a part of the tests reaches, agai
 	@tools/setup ci
 	@tools/measure/coverage
 
-check: ## check style, floors, rooms, the documents' tables and prose, places that lack a primitive or option, the headers' comments, the picture of the results, and the recorded binary interface
+check: ## check style, floors, rooms, the documents' tables and prose, places that lack a primitive or option, the headers' comments, the picture of the results, the places that name the version, and the recorded binary interface
 	@tools/check/floors
 	@tools/build gcc-release thrum_static >/dev/null
 	@tools/check/rooms
@@ -140,6 +140,7 @@ check: ## check style, floors, rooms, the documents' tables and prose, places th
 	@tools/check/windows-skipped
 	@tools/release/reference --check
 	@tools/release/picture --check
+	@tools/release/version --check
 	@tools/check/abi
 
 reference: ## make man pages and one HTML page from the headers: build/reference
@@ -155,8 +156,11 @@ format: ## let clang-format lay out the sources and headers of C and C++
 amalgamation: ## write the library as two files, thrum.h and thrum.c: build/amalgamation
 	@tools/amalgamate --out build/amalgamation
 
-dist: ## write what is released, of the commit that is checked out: archives and an SBOM, the same bytes each time: build/dist
-	@tools/release/dist --out build/dist
+dist: ## write what is released, of the commit that is checked out: archives, checksums and an SBOM, the same bytes each time: build/dist (URL=)
+	@tools/release/dist --out build/dist $(if $(URL),--url $(URL))
+
+rehearse: ## make a release in a temporary clone, without tag and push, and check its files (VERSION=0.2.0); docs/releasing.md
+	@tools/release/rehearse $(VERSION)
 
 install: ## install below PREFIX (/usr/local); DESTDIR is honoured
 	@cmake -S . -B build/install -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null

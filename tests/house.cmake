@@ -14,7 +14,7 @@ if(THRUM_SANITIZE OR CMAKE_CROSSCOMPILING OR NOT CMAKE_BUILD_TYPE STREQUAL "Rele
 endif()
 
 # Those that only compile, and those that `make check` runs as well: in .ci/run and `make test-full`, not in `make test`.
-set(house_full floors style checks_can_fail tables prose reference rooms amalgamation links pages dist headers cpp_pages cpp_refused
+set(house_full floors style checks_can_fail tables prose reference rooms amalgamation links pages version rehearse headers cpp_pages cpp_refused
   compile_time snippets ports install meson plain_c mpi_model)
 
 function(house_test name)
@@ -40,8 +40,9 @@ if(THRUM_PYTHON)
   house_test(links ${CMAKE_CURRENT_SOURCE_DIR}/install/links.sh)
   house_test(pages ${CMAKE_CURRENT_SOURCE_DIR}/install/pages.sh)
   house_test(mpi_model ${PROJECT_SOURCE_DIR}/bench/mpi/model.py --check)
-  house_test(dist ${CMAKE_CURRENT_SOURCE_DIR}/install/dist.sh)
-  set_tests_properties(house/dist PROPERTIES SKIP_RETURN_CODE 77)
+  house_test(version ${PROJECT_SOURCE_DIR}/tools/release/version --check)
+  house_test(rehearse ${PROJECT_SOURCE_DIR}/tools/release/rehearse)
+  set_tests_properties(house/rehearse PROPERTIES SKIP_RETURN_CODE 77)
   house_test(rooms ${PROJECT_SOURCE_DIR}/tools/check/rooms
     --objects ${PROJECT_BINARY_DIR}/CMakeFiles/thrum_static.dir)
 endif()
