@@ -3,9 +3,8 @@
  * and the clock is read once for some of them. core/trace/TRACE.md, "Series", has the argument.
  *
  * Words:      a *series* is the runs of one function, without names, that a worker begins and ends
- *             on one fiber one after the other, and whose mark is open. A *look* is a reading of
- *             the clock at the begin of a run of a series; so many runs later comes the next one
- *             (the *pace*).
+ *             on one fiber one after the other, and whose mark is open. The *pace* is the number
+ *             of runs from one reading of the clock, at the begin of a run, to the next.
  * Invariants: while worker->series.extra is not 0 the open mark is a series; its last run so far is
  *             traced_run of the fiber that the worker is on, and all before it have ended.
  */
@@ -29,7 +28,7 @@ static TH_INLINE_NO_TSAN uintptr_t th_trace_series_function(const th_work *work)
                : 0;
 }
 
-/* The fiber begins to run a task: true, if that belongs to the series, and no look is due. */
+/* The fiber begins to run a task: true, if that belongs to the series, and no reading of the clock is due. */
 static TH_INLINE_NO_TSAN bool th_trace_series_joins(th_worker *worker, th_fiber *fiber,
                                                     const th_work *work, uint32_t extra) {
     if (extra != worker->series.extra || th_trace_series_function(work) != fiber->traced_fn ||
@@ -40,7 +39,7 @@ static TH_INLINE_NO_TSAN bool th_trace_series_joins(th_worker *worker, th_fiber 
     return true;
 }
 
-/* A run has ended: true, if the worker has more at hand, and the series goes on without a look. */
+/* A run has ended: true, if the worker has more at hand, and the series goes on without a clock. */
 static TH_INLINE_NO_TSAN bool th_trace_series_goes_on(const th_worker *worker) {
     return worker->series.left > 1 && (th_batch_any(&worker->batch) || th_ring_size(&worker->ring));
 }
