@@ -28,7 +28,7 @@ static TH_INLINE_NO_TSAN uintptr_t th_trace_series_function(const th_work *work)
                : 0;
 }
 
-/* The fiber begins to run a task: true, if that belongs to the series, and no reading of the clock is due. */
+/* The fiber begins to run a task: true, if that belongs to the series, and no clock is due. */
 static TH_INLINE_NO_TSAN bool th_trace_series_joins(th_worker *worker, th_fiber *fiber,
                                                     const th_work *work, uint32_t extra) {
     if (extra != worker->series.extra || th_trace_series_function(work) != fiber->traced_fn ||
