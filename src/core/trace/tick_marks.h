@@ -3,7 +3,7 @@
  * from the tick at which it began (fiber_state.h), and no wait has to read a clock.
  *
  * Whoever looks at workers anyway, with a clock in hand, makes a mark: the sentinel in its rounds,
- * the monitor, the watcher for stalls, the thread that answers thrum-top, and each snapshot. A wait
+ * the monitor, the watchdog of stalls, the thread that answers thrum-top, and each snapshot. A wait
  * that began at tick t began before the first mark with a later tick, or with the same one and a
  * worker that had gone to sleep since: that is told as "for at least". A worker that has slept
  * picks before it runs anything, also where the sentinel hands it work (sentinel.c), or a spare

@@ -167,7 +167,7 @@ unsigned th_stalls_latest(thrum_sched *sched, th_stalled out[]) {
     for (uint64_t number = memory ? memory->told : 0; number && n < TH_STALLED_MAX; number--) {
         out[n] = memory->latest[number % TH_STALLED_MAX];
         const th_worker *worker = &sched->workers[out[n].worker];
-        /* relaxed: only whether it has moved; the watcher may rest since */
+        /* relaxed: only whether it has moved; the watchdog may rest since */
         const bool moved = th_load_relaxed(&worker->xtick) != out[n].tick;
         out[n].over = out[n].over || moved || th_seems_parked(worker);
         n++;
@@ -432,7 +432,7 @@ static void look(thrum_sched *sched) {
     }
 }
 
-/* ---- the watcher ---- */
+/* ---- the watchdog ---- */
 
 static bool all_parked(const thrum_sched *sched) {
     /* relaxed: a guess, or ordered by the fence in rest */

@@ -6,7 +6,7 @@
 
 #include "core/state/worker.h"
 
-/* th_find, or a spare's; then, with work in hand, it rouses the watcher if that rests. */
+/* th_find, or a spare's; then, with work in hand, it rouses the watchdog if that rests. */
 th_work *th_watched_find(th_worker *worker);
 
 #endif
