@@ -40,7 +40,7 @@ void th_cancel_hold(void) {
 void th_cancel_let_go(void) {
     /* relaxed: only the holder changes the number */
     uint32_t next = (th_load_relaxed(&xround) & ~(BUSY | SLEPT)) + ROUND_ONE;
-    /* pairs: th_cancel_pass; the holder's last access to what it had in hand */
+    /* pairs: th_cancel_pass; the holder's last access to the fiber it held */
     if (th_xchg_release(&xround, next) & SLEPT) {
         th_os_futex_wake(&xround, INT32_MAX);
     }
@@ -64,7 +64,7 @@ void th_cancel_breathe(bool lets_run) {
 void th_cancel_pass(void) {
     /* seq: the fiber's words, then the round; th_cancel_hold has it the other way round */
     th_fence_seq();
-    /* pairs: th_cancel_let_go; the holder's last access to what it had in hand */
+    /* pairs: th_cancel_let_go; the holder's last access to the fiber it held */
     uint32_t first = th_load_acquire(&xround);
     uint32_t round = first;
     for (unsigned i = 0; (round & BUSY) && !((round ^ first) & ~SLEPT); i++) {
@@ -110,7 +110,7 @@ bool th_cancel_begin(th_fiber *fiber, th_waiter *waiter) {
 
 bool th_cancel_is_set(const thrum_handle *handle) {
     uint32_t word;
-    /* pairs: flag; what the canceller has written */
+    /* pairs: flag; the canceller's writes */
     while (!((word = th_load_acquire(&handle->xcancelled)) & TH_CANCEL_ON)) {
         if (!(word & TH_CANCEL_NESTED) || !(handle = th_part_of(handle)->outer)) {
             return false;
@@ -131,7 +131,7 @@ bool th_cancel_order(bool can_order) {
 }
 
 void th_cancel_visit(th_fiber *fiber) {
-    /* pairs: th_cancel_show; the waiter, and the list on which it stands */
+    /* pairs: th_cancel_show; the waiter, and the list that it is on */
     th_waiter *waiter = th_load_acquire(&fiber->xblocked);
     if (waiter && !fiber->sched->abandoned && th_cancel_can(waiter)) {
         end_wait(waiter);
@@ -146,7 +146,8 @@ void th_cancel_snapshot_begins(thrum_sched *sched) {
 }
 
 void th_cancel_snapshot_ends(thrum_sched *sched) {
-    /* pairs: th_cancel_taken_back; the last access to what was held. Written with the lock held */
+    /* pairs: th_cancel_taken_back; the last access to the fibers held. Written with the lock
+     * held */
     th_store_release(&sched->xcancelling, sched->xcancelling - TH_CANCEL_SNAPSHOT_ONE);
 }
 

@@ -22,9 +22,9 @@
 #define TH_CANCEL_MAX TH_LIMIT(256u, 2u)
 
 /*
- * Held by a thread that cancels, or inspects fibers: what it finds of a fiber stays until it lets
- * go (th_cancel_pass). Long work is cut into pieces by th_cancel_breathe, which lets go and takes
- * hold again. If the caller may suspend (`lets_run`), it yields in between: else all the fibers
+ * Held by a thread that cancels or inspects fibers: whatever it finds of a fiber stays valid until
+ * it lets go (th_cancel_pass). th_cancel_breathe divides long work: it lets go and takes hold
+ * again. If the caller may suspend (`lets_run`), it yields in between; otherwise all the fibers
  * that it wakes would run before anything else does.
  */
 extern th_lock th_cancel_lock;
@@ -42,9 +42,9 @@ bool th_cancel_order(bool can_order);
 void th_cancel_visit(th_fiber *fiber);
 
 /*
- * For a thread that only inspects (snapshot.h), with the lock: from the first call (followed by
- * th_cancel_order) to the second, what a fiber takes back stays until the lock is given up, as it
- * does for a canceller.
+ * For a thread that only inspects (snapshot.h), with the lock: between the first call (followed by
+ * th_cancel_order) and the second, anything that a fiber takes back stays valid until the lock is
+ * given up, as it does for a canceller.
  */
 void th_cancel_snapshot_begins(thrum_sched *sched);
 void th_cancel_snapshot_ends(thrum_sched *sched);
@@ -55,14 +55,14 @@ void th_cancel_snapshot_ends(thrum_sched *sched);
  */
 bool th_cancel_begin(th_fiber *fiber, th_waiter *waiter);
 
-/* Publishes what the fiber is about to wait for, and since when. */
+/* Publishes the wait that the fiber is about to begin, and its start time. */
 static inline void th_cancel_show(th_fiber *fiber, struct th_waiter *waiter) {
     /*
      * relaxed: only its own worker writes it; a figure, which a new wait overwrites even while
      * another thread reads it
      */
     th_store_relaxed(&fiber->xblocked_tick, th_load_relaxed(&fiber->worker->xtick));
-    /* pairs: th_cancel_visit, th_snapshot_some; the waiter, and the list on which it stands */
+    /* pairs: th_cancel_visit, th_snapshot_some; the waiter, and the list that it is on */
     th_store_release(&fiber->xblocked, waiter);
 }
 
@@ -73,8 +73,8 @@ static TH_INLINE_NO_TSAN bool th_cancel_can(const th_waiter *waiter) {
 }
 
 /*
- * Stands between what the fiber has just written and its load of a flag: the light side of the
- * asymmetric fence, th_cancel_order being the heavy one; a full fence where the system has none.
+ * Orders the fiber's last writes before its load of a flag. This is the light side of the
+ * asymmetric fence, th_cancel_order the heavy one; a full fence if the system has none.
  */
 static inline void th_cancel_fence(const th_fiber *fiber) {
     th_fence_light();
@@ -94,7 +94,7 @@ static inline bool th_cancel_is_mine(const th_fiber *fiber) {
            th_cancel_is_set(handle);
 }
 
-/* Whether the fiber's waits are being cancelled. What it has written before is ordered first. */
+/* Whether the fiber's waits are being cancelled. Its earlier writes are ordered first. */
 static inline bool th_cancel_is_on(const th_fiber *fiber) {
     th_cancel_fence(fiber);
     /* relaxed: ordered by the barrier, or the fence */
@@ -106,8 +106,8 @@ static inline bool th_cancel_is_on(const th_fiber *fiber) {
 void th_cancel_pass(void);
 
 /*
- * Once this returns, cancellers and inspectors no longer touch what the caller has just taken back
- * (a waiter, a scope, its place in a handle).
+ * Once this returns, cancellers and inspectors no longer touch the object that the caller has just
+ * taken back (a waiter, a scope, its place in a handle).
  */
 static inline void th_cancel_taken_back(const th_fiber *fiber) {
     th_cancel_fence(fiber);

@@ -13,7 +13,7 @@ void th_delegated_begin(const th_inherited *inherited, uintptr_t fn) {
     th_store_relaxed(&fiber->body, fn); /* relaxed: for inspectors; else our own */
     fiber->inherited = *inherited;
     fiber->delegated = inherited->handle ? TH_DELEGATED_UNLISTED : TH_DELEGATED_NONE;
-    fiber->dirty = true; /* so that what it inherits ends with it */
+    fiber->dirty = true; /* so that inherited state ends with it */
 }
 
 void th_delegated_list_slow(th_fiber *fiber) {

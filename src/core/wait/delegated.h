@@ -3,8 +3,8 @@
  * given (fork_call.h) and for nodes of its graphs. The fiber that makes one inherits the task's
  * deadline and shields, and is cancelled with it.
  *
- * If the task is a spawned one, that fiber stands on the list in the task's handle from the call's
- * first wait, or its first scope, until the call has ended: a call that never waits costs nothing.
+ * If the task is a spawned one, that fiber is on the list in the task's handle from the call's
+ * first wait or first scope until the call has ended. A call that never waits costs nothing.
  * core/wait/WAITING.md, "Delegated calls", has the argument.
  */
 #ifndef TH_DELEGATED_H
@@ -35,9 +35,9 @@ static inline void th_delegated_list(th_fiber *fiber) {
 }
 
 /*
- * The end of what is waited for once, as a fork is: a word that is TH_FORK_OPEN until then. The
- * waiting side waits shielded, since a cancel reaches the calls, which use its frame. After
- * th_delegated_tell the object may be gone.
+ * The end of something that is waited for once, such as a fork: a word that is TH_FORK_OPEN until
+ * then. The waiting side waits shielded, since a cancel reaches the calls, which use its frame.
+ * After th_delegated_tell the object may be gone.
  */
 void th_delegated_tell(uintptr_t *xend);
 void th_delegated_wait(uintptr_t *xend, th_on on, void *object);

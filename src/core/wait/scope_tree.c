@@ -17,7 +17,7 @@ static bool has_passed(const th_scope *scope) {
     return scope->deadline != TH_FOREVER && scope->deadline <= th_os_now();
 }
 
-/* Whether a stop has cancelled the owner. A stop does not tell the scopes. */
+/* Whether a stop has cancelled the owner. A stop does not notify the scopes. */
 static bool is_stopped(const th_scope *scope) {
     /* relaxed: a child that the stop has cancelled left after th_cancel_pass, which orders it */
     return scope->owner && (th_load_relaxed(&scope->sched->xcancelling) & TH_CANCEL_ALL) != 0;
@@ -253,8 +253,8 @@ static void step(cancel *c, bool visit) {
 
 /*
  * Ends the fiber's wait; the scopes that the fiber has opened are the next level. For a part of a
- * run only those count that were opened inside it: the part's own scope, and what is around it,
- * come after them in the list.
+ * run only the scopes opened inside it count: the part's own scope, and those around it, come after
+ * them in the list.
  */
 static void visit_fiber(cancel *c, th_fiber *fiber, const thrum_handle *handle) {
     th_cancel_visit(fiber);
@@ -268,7 +268,7 @@ static void visit_fiber(cancel *c, th_fiber *fiber, const thrum_handle *handle) 
     }
 }
 
-/* Visits the fiber that runs the task, and those that make delegated calls for it. */
+/* Visits the fiber that runs the task, and the fibers that make delegated calls for it. */
 static void visit_task(cancel *c, thrum_handle *handle) {
     /* pairs: th_handle_runs; the fiber, and that the run before on it has ended its waits */
     th_fiber *fiber = th_load_acquire(&handle->xfiber);
@@ -285,7 +285,7 @@ static void visit_task(cancel *c, thrum_handle *handle) {
 
 static void flag(thrum_handle *handle) {
     uint32_t word = th_load_relaxed(&handle->xcancelled); /* relaxed: written with the lock held */
-    /* pairs: th_cancel_is_set; what the canceller has written. th_cancel_order follows */
+    /* pairs: th_cancel_is_set; the canceller's writes. th_cancel_order follows */
     th_store_release(&handle->xcancelled, word | TH_CANCEL_ON);
 }
 
@@ -305,7 +305,7 @@ static bool next_child(cancel *c, th_scope *scope, bool visit) {
     return child != NULL;
 }
 
-/* From now on new children are born cancelled; the cursor stands at the first living one. */
+/* From now on new children are born cancelled; the cursor is at the first living one. */
 static void begin(th_scope *scope, int why) {
     give_reason(scope, why);
     th_lock_acquire(&scope->lock);

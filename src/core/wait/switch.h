@@ -1,6 +1,6 @@
 /*
- * switch.h: switching from one fiber to another, and the commit: what is left to do for the fiber
- * that was left.
+ * switch.h: switching from one fiber to another, and the commit, which is the work left to do for
+ * the previous fiber.
  */
 #ifndef TH_SWITCH_H
 #define TH_SWITCH_H

@@ -19,7 +19,7 @@
 #include "core/wait/switch.h"
 
 static bool released(th_waiter *waiter) {
-    /* pairs: th_waiter_wake, th_waiter_release; what the waker wrote */
+    /* pairs: th_waiter_wake, th_waiter_release; the waker's writes */
     return (th_load_acquire(&waiter->xword) & TH_WAIT_RELEASED) != 0;
 }
 
@@ -44,7 +44,7 @@ void th_waiter_show(const th_waiter *waiter) {
     uint64_t shown =
         waiter ? (uint64_t)waiter->on << TH_SHOWN_SHIFT | (uintptr_t)waiter->object : 0;
     if (waiter && th_on_is_descriptor((th_on)waiter->on)) {
-        /* relaxed: as below; one that does not belong to the other word is found out */
+        /* relaxed: as below; a value that does not match the other word is detected */
         th_store_relaxed(&th_thread_self()->xwaits_turn, waiter->turn);
     }
     if (waiter) {
@@ -57,7 +57,7 @@ void th_waiter_show(const th_waiter *waiter) {
     th_store_release(&th_thread_self()->xwaiter, waiter);
 }
 
-/* An inspector that has found the wait may be reading what was waited for. */
+/* An inspector that has found the wait may still be reading the object. */
 static void show_no_more(const th_waiter *waiter) {
     th_waiter_show(NULL);
     if (th_on_has_owner((th_on)waiter->on)) {
@@ -100,7 +100,7 @@ static const char *call_of(unsigned on) {
 
 /*
  * In the child of a fork, a thread that was doing the parent's work has no other thread that could
- * wake it. The wait ends as if it were cancelled; one that cannot be told so ends the process.
+ * wake it. The wait ends as if it were cancelled; a wait that cannot report this ends the process.
  */
 static TH_COLD void end_alone(th_waiter *waiter) {
     if (waiter->timed) {
@@ -170,7 +170,7 @@ static void wait_in_thread_until(th_waiter *waiter, int64_t deadline) {
 }
 
 static void wait_in_fiber_until(th_fiber *fiber, th_waiter *waiter, int64_t deadline) {
-    /* The record stands apart from the fiber's frames: timers read it while those are cold. */
+    /* The record is apart from the fiber's frames: timers read it while those are cold. */
     th_timed *timed = fiber->stack.record;
     th_tsan_acquire(timed); /* the fiber that had the stack before: th_fiber_free */
     *timed = (th_timed){.kind = TH_WORK_WAIT, .worker = -1, .of = {waiter, fiber}};
@@ -232,9 +232,9 @@ int th_waiter_result(uint32_t outcome) {
 
 uint32_t th_waiter_wait_unlock(th_waiter *waiter, void *xword, uint64_t unlocked, bool wide) {
     /*
-     * A thread gives the lock up and then sleeps. So does a fiber under the thread sanitizer, for
-     * which the worker would give the lock up, with all that the worker knows. So does a fiber that
-     * has forks, since giving them takes long, and one that makes a delegated call unlisted.
+     * A thread gives the lock up and then sleeps. Three kinds of fibers do the same. Under the
+     * thread sanitizer, the worker would give the lock up with everything that the worker knows.
+     * Giving a fiber's forks takes long. The third kind makes a delegated call that is not listed.
      */
     th_fiber *fiber = waiter->fiber;
     if (!fiber || TH_TSAN_CONTEXTS || th_forks_any(&fiber->worker->forks) ||

@@ -1,11 +1,10 @@
 /*
  * wait.h: the one way to wait and to be woken.
  *
- * A *waiter* stands for one wait of one fiber or of one plain thread. It lies on the stack that
- * waits and is queued on a primitive's list, under that primitive's lock. The waker takes it off
- * the list under the lock, unlocks, and then wakes it: its last access to the primitive comes
- * before the wake, so the woken side may free the primitive at once. core/wait/WAITING.md has the
- * argument.
+ * A *waiter* represents one wait of one fiber or plain thread. It is on the waiting stack and is
+ * queued on a primitive's list, under that primitive's lock. The waker takes it off the list under
+ * the lock, unlocks, and then wakes it: its last access to the primitive comes before the wake, so
+ * the woken side may free the primitive at once. core/wait/WAITING.md has the argument.
  */
 #ifndef TH_WAIT_H
 #define TH_WAIT_H
@@ -15,13 +14,13 @@
 
 /*
  * Makes a waiter for the caller, a fiber or a plain thread, before it is put on a list. `object` is
- * what it waits for, and lives as long as the wait.
+ * waited for and lives as long as the wait.
  */
 void th_waiter_init(th_waiter *waiter, th_on on, void *object);
 
 /*
- * The same for a waiter that stands on a primitive's list. A wait with a deadline takes itself off
- * the list; any other is taken off by a canceller, with `leave`.
+ * The same for a waiter on a primitive's list. A wait with a deadline takes itself off the list;
+ * any other is taken off by a canceller, with `leave`.
  */
 static inline void th_waiter_init_for(th_waiter *waiter, th_on on, void *object, bool timed,
                                       bool (*leave)(void *object, th_waiter *waiter)) {
@@ -34,15 +33,15 @@ static inline void th_waiter_init_for(th_waiter *waiter, th_on on, void *object,
 }
 
 /*
- * Has reports tell what the calling plain thread waits for, until NULL. The waits below do so
- * themselves; this is for a thread that waits in another call of the system's.
+ * Makes reports show the calling plain thread's wait, until NULL. The waits below do so themselves;
+ * this is for a thread that waits in another system call.
  */
 void th_waiter_show(const th_waiter *waiter);
 
 /*
  * Waits until the waiter is released; returns the outcome (TH_WAIT_WOKEN, ...). The caller must
- * have put it on a list and unlocked that list. Fibers suspend; threads sleep in the kernel. What
- * the waker wrote before the wake is visible.
+ * have put it on a list and unlocked that list. Fibers suspend; threads sleep in the kernel. The
+ * waker's writes before the wake are visible.
  */
 uint32_t th_waiter_wait(th_waiter *waiter);
 
@@ -50,14 +49,14 @@ uint32_t th_waiter_wait(th_waiter *waiter);
  * The same with the list's lock still held. The lock is given up by storing `unlocked` with release
  * to the list's word (of 64 bits if `wide`, else of 32). On a fiber that happens only once it can
  * be resumed, so a waker that finds the waiter on the list finds it parked, and neither side needs
- * a locked instruction on the waiter. What is done with the lock held must not wait.
+ * a locked instruction on the waiter. Nothing done with the lock held may wait.
  */
 uint32_t th_waiter_wait_unlock(th_waiter *waiter, void *xword, uint64_t unlocked, bool wide);
 
 /*
  * The same as th_waiter_wait for a `timed` waiter, until the deadline: then TH_WAIT_TIMEDOUT, and
- * the caller takes it off its list if it still stands there. A deadline in the past returns at
- * once, unless the waiter was woken. THRUM_FOREVER: no deadline.
+ * the caller takes it off its list if it is still there. A deadline in the past returns at once,
+ * unless the waiter was woken. THRUM_FOREVER: no deadline.
  */
 uint32_t th_waiter_wait_until(th_waiter *waiter, int64_t deadline);
 
@@ -66,7 +65,7 @@ void th_waiter_wait_missed(th_waiter *waiter);
 
 /*
  * Whether a wait of the caller ends at once: in the child of a fork, on the thread that was doing
- * the parent's work (thread.h). A wait that tells its end must be `timed` then, or have `leave`.
+ * the parent's work (thread.h). A wait that reports such an end must be `timed` or have `leave`.
  */
 bool th_waits_alone(void);
 
@@ -80,13 +79,14 @@ int th_waiter_result(uint32_t outcome);
 typedef struct th_wait_kind {
     th_on on;
     /*
-     * Takes what is waited for, or puts the waiter on the list. Returns more than 0 if the caller
-     * has it, 0 if the waiter is queued, or a code. It queues no waiter that is late: -ETIMEDOUT.
+     * Takes the object, or puts the waiter on the list. Returns more than 0 if the caller has the
+     * object, 0 if the waiter is queued, or a code. A late waiter is not queued: -ETIMEDOUT.
      */
     int (*stand)(void *object, th_waiter *me, bool late);
     /* Takes a waiter that gives up off the list. False: it was off the list already. */
     bool (*leave)(void *object, th_waiter *me);
-    /* NULL, or what the run of a task that has got it does first: it makes itself the owner. */
+    /* NULL, or the first step in the run of a task that has got the object: it becomes the
+     * owner. */
     void (*got)(void *object, th_waiter *me);
     /*
      * If `stand` keeps the list's lock when it has queued the waiter: the size of the lock's word,
@@ -102,8 +102,8 @@ static inline bool th_is_late(int64_t deadline) {
 }
 
 /*
- * Waits with a waiter that `stand` has queued. A timed one that is not woken leaves the list. After
- * a wake the object may be gone.
+ * Waits with a waiter that `stand` has queued. A timed waiter that is not woken leaves the list.
+ * After a wake the object may be gone.
  */
 static TH_ALWAYS_INLINE int th_wait_queued(const th_wait_kind *kind, void *object, th_waiter *me,
                                            bool timed, int64_t deadline) {
@@ -120,7 +120,7 @@ static TH_ALWAYS_INLINE int th_wait_queued(const th_wait_kind *kind, void *objec
     return code && !kind->leave(object, me) && th_on_is_for_all(kind->on) ? 0 : code;
 }
 
-/* Takes what is waited for, or queues the waiter and waits. 0 or a code. */
+/* Takes the object, or queues the waiter and waits. 0 or a code. */
 static TH_ALWAYS_INLINE int th_wait_with(const th_wait_kind *kind, void *object, th_waiter *me,
                                          bool timed, int64_t deadline) {
     int code = kind->stand(object, me, false);
