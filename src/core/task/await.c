@@ -35,10 +35,10 @@ static int got_from_waker(th_await *me) {
     return me->status;
 }
 
-/* The waiter was claimed by its own side. False: what it waits for has happened all the same. */
+/* The waiter was claimed by its own side. False: the awaited event has happened all the same. */
 static bool leaves(th_await *me) {
-    /* A task ends once, and a barrier opens for all that stand there, for whoever comes late too;
-     * what others give went to another waiter. */
+    /* A task ends once, and a barrier opens for all its waiters, including late ones; other objects
+     * were given to another waiter. */
     return me->kind->leave(me->object, &me->waiter) || !th_on_is_for_all(me->kind->on);
 }
 

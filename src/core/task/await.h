@@ -23,7 +23,7 @@ typedef struct th_await {
         };
     };
     int status;
-    void *object; /* what it waits for */
+    void *object; /* the object waited for */
     const th_wait_kind *kind;
 } th_await;
 _Static_assert(sizeof(th_await) <= sizeof(thrum_await), "the public struct has room");
@@ -35,13 +35,12 @@ _Static_assert(sizeof(th_await) <= sizeof(thrum_await), "the public struct has r
 int th_await_init(thrum_await *await, thrum_task *task, const th_wait_kind *kind, void *object);
 
 /*
- * Posts the task, when the waiter stands on its list and the list is unlocked. 0: all may be gone.
- * 1: it was woken, with `status`, and the task was not posted. A code: the wait has ended, off its
- * list.
+ * Posts the task once the waiter is on its list and the list is unlocked. 0: all may be gone. 1: it
+ * was woken, with `status`, and the task was not posted. A code: the wait has ended, off its list.
  */
 int th_await_post(thrum_await *await, thrum_time deadline);
 
-/* Takes what the waiter is for, or queues it and posts the task. 1, 0 or a code, as above. */
+/* Takes the object, or queues it and posts the task. 1, 0 or a code, as above. */
 int th_await_standing(thrum_await *await, thrum_time deadline);
 
 /* The whole beginning of a wait: as a thrum_..._on_until returns. */

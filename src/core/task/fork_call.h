@@ -7,7 +7,7 @@
 
 #include "core/state/fork_state.h"
 
-/* What runs such a fork as work of a queue. In the context of the run that makes the call. */
+/* Runs such a fork as work of a queue. In the context of the run that makes the call. */
 void th_fork_call(th_call *call);
 
 /* Waits for the fork's end, and returns its result. A cancel does not end the wait. */

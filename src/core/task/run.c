@@ -1,5 +1,5 @@
 /*
- * run.c: running one task, from its start to what is left to do at its end.
+ * run.c: running one task, from its start to the cleanup at its end.
  *
  * Everything that belongs to a run (identity, name, values, pinning) is set up here and undone
  * here: it must not leak to the next task on the same fiber.

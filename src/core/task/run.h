@@ -10,7 +10,7 @@
 /* Runs one task on the fiber. Worker's context. */
 void th_run(th_fiber *fiber, th_work *work);
 
-/* Ends a spawned task: what follows its body and its destructors. Task's context. */
+/* Ends a spawned task, after its body and its destructors. Task's context. */
 void th_handle_finish(thrum_handle *handle, int result);
 
 /*

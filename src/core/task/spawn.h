@@ -1,5 +1,5 @@
 /*
- * spawn.h: what the library's own parts ask of spawning.
+ * spawn.h: spawning, as the library itself uses it.
  */
 #ifndef TH_SPAWN_H
 #define TH_SPAWN_H

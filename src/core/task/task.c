@@ -1,5 +1,5 @@
 /*
- * task.c: posting intrusive tasks (thrum/task.h). task_wake.c has what makes a waiting one due.
+ * task.c: posting intrusive tasks (thrum/task.h). task_wake.c makes waiting tasks due.
  */
 #include "thrum/task.h"
 
@@ -42,8 +42,8 @@ void thrum_task_set_serial(thrum_task *task) {
 }
 
 /*
- * Whether the task, which has begun, is the one whose body is calling. The address alone does not
- * tell: the body may have freed its own task and got the same memory for another.
+ * Whether the task, which has begun, is the one whose body is calling. The address alone is not
+ * enough: the body may have freed its own task and got the same memory for another.
  */
 static bool is_own(const th_worker *worker, thrum_task *task) {
     return worker && worker->current->task == task &&
@@ -72,7 +72,7 @@ static TH_ALWAYS_INLINE int mark_posted(const thrum_sched *sched, thrum_task *ta
     if (th_task_is_posted(*before)) {
         return -EBUSY;
     }
-    /* relaxed: a cancel that is seen late is one that came late */
+    /* relaxed: a cancel that is seen late counts as a late cancel */
     uint32_t word = th_load_relaxed(&task->reserved_word);
     if (th_unlikely(word & TH_TASK_CANCELLED)) {
         /* relaxed: it came too late for the run before, and does not belong to this post */
@@ -84,7 +84,7 @@ static TH_ALWAYS_INLINE int mark_posted(const thrum_sched *sched, thrum_task *ta
 
 /* ---- from its own body ---- */
 
-/* Whether the run that posts its own task to wait again was told by a stop to be the last. */
+/* Whether a stop has ended the run that posts its own task to wait again. */
 static bool is_told_to_end(const th_fiber *fiber, const thrum_sched *sched, bool waits) {
     return waits && sched == fiber->sched && thrum_task_is_cancelled(fiber->task) &&
            th_load_relaxed(&sched->xstopping); /* relaxed: stop set it, then cancelled */
@@ -126,7 +126,7 @@ static int post_self(th_fiber *fiber, thrum_sched *sched, const th_posting *how)
     return 0;
 }
 
-/* ---- queueing what has been counted ---- */
+/* ---- queueing counted tasks ---- */
 
 /* Whether a post of a serial task is left to its present run; if not, marks the task as posted. */
 static TH_ALWAYS_INLINE bool is_deferred(thrum_sched *sched, thrum_task *task,
@@ -357,8 +357,8 @@ static int mark_batch(const thrum_sched *sched, thrum_task *const tasks[], size_
 
 /*
  * Queues a batch: a task that is tied to a worker goes to that worker's inbox, a serial task that
- * runs is left to its run, and the rest is one chain. Each pointer is read before anything that
- * stands behind it in the array is queued: a task may free what stands before it there.
+ * runs is left to its run, and the rest is one chain. Each pointer is read before any later task in
+ * the array is queued, since a task may free the tasks before it.
  */
 static TH_NO_TSAN void batch_pinned(thrum_sched *sched, th_worker *worker,
                                     thrum_task *const tasks[], size_t n, th_chain *chain) {

@@ -1,5 +1,5 @@
 /*
- * task.h: posting, waking and running intrusive tasks; their words stand in task_word.h.
+ * task.h: posting, waking and running intrusive tasks; task_word.h has their words.
  * core/task/TASKS.md has the table of their transitions.
  */
 #ifndef TH_TASK_H
@@ -22,9 +22,8 @@ typedef struct th_posting {
 bool th_task_begin_waiting(th_timers *timers, thrum_task *task, int64_t deadline);
 
 /*
- * Posts the task as one that has been woken: so its body sees no deadline that has passed, which it
- * would after a plain post. Returns what thrum_task_post_until does; after an error the wakeup
- * stays with the task.
+ * Posts the task as woken: its body sees no passed deadline, as it would after a plain post.
+ * Returns what thrum_task_post_until returns; after an error the wakeup stays with the task.
  */
 int th_task_post_woken(thrum_sched *sched, thrum_task *task);
 
@@ -39,12 +38,12 @@ TH_COLD uint32_t th_task_begin_roused(thrum_task *task);
 
 /*
  * In the task's context: clears the mark that the task is posted, stores the cause of this run (of
- * the word's bits WAITING, SIGNALED, EXPIRED, CANCELLED), and returns what to run.
+ * the word's bits WAITING, SIGNALED, EXPIRED, CANCELLED), and returns the function to run.
  */
 static inline thrum_task_fn th_task_take(thrum_task *task, void **arg, uint64_t run_id) {
     uint32_t run = TH_TASK_EXPIRED; /* posted without a deadline, and nothing came */
     /*
-     * relaxed: if it is not 0, th_task_begin_roused acquires what came before a wakeup that this
+     * relaxed: if it is not 0, th_task_begin_roused acquires the writes before a wakeup that this
      * run absorbs; a wakeup that is not seen comes later and is remembered
      */
     if (th_unlikely(th_load_relaxed(&task->reserved_word))) {
@@ -67,8 +66,8 @@ bool th_task_serial_enter(thrum_task *task);
 void th_task_serial_leave(thrum_task *task);
 
 /*
- * For a post that is counted. True: the run that is on will queue the task, which the caller may
- * touch no more. False: no run is on any more, so the caller queues it.
+ * For a post that is counted. True: the present run will queue the task, which the caller may no
+ * longer touch. False: no run is on, so the caller queues it.
  */
 bool th_task_serial_defer(thrum_task *task, uint64_t where, int64_t deadline);
 
@@ -79,8 +78,9 @@ int th_task_post_entered(thrum_sched *sched, thrum_task *task, int64_t deadline)
 thrum_task_fn th_task_take_serial(thrum_task *task, void **arg, uint64_t run_id);
 
 /*
- * Ends the run. True: the caller is to queue the next one, as th_task_serial_where and
- * th_task_serial_deadline say. False: from here on the task is not touched any more.
+ * Ends the run. True: the caller queues the next run, at the place and deadline from
+ * th_task_serial_where and th_task_serial_deadline. False: from here on the task is not touched any
+ * more.
  */
 bool th_task_serial_end(thrum_task *task);
 
@@ -104,9 +104,9 @@ static inline int64_t th_task_serial_deadline(const thrum_task *task) {
 
 /*
  * For a list in which the task has a place (TH_TASK_PLACE), with the list's lock, and the place
- * emptied: wakes or cancels it, as `bit` says. True: the caller makes it due by th_task_is_due,
- * when it has given the lock up. False: the task is not touched any more. Not by a pointer: it may
- * be called in the worker's context on a task's stack (base/annotate.h).
+ * emptied: wakes or cancels it, depending on `bit`. True: the caller makes it due by
+ * th_task_is_due, when it has given the lock up. False: the task is not touched any more. Not by a
+ * pointer: it may be called in the worker's context on a task's stack (base/annotate.h).
  */
 typedef struct th_roused {
     bool is_due;
@@ -120,7 +120,7 @@ void th_task_is_due(th_worker *by, thrum_task *task, bool dormant);
 void th_tasks_cancel(thrum_sched *sched);
 
 /*
- * For stop, past its deadline: ends what waits in timers. Tasks run once, with their cancelled flag
+ * For stop, past its deadline: ends the waits in timers. Tasks run once, with their cancelled flag
  * set; waits return -ECANCELED.
  */
 void th_timers_cancel_all(thrum_sched *sched);

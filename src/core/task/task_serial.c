@@ -2,10 +2,10 @@
  * task_serial.c: intrusive tasks whose runs never overlap, whichever thread posts them: the steps
  * on their word. core/task/TASKS.md, "Serial tasks", has the argument.
  *
- * TAKEN belongs to one post at a time, RUNNING to the run. A post that finds a run on leaves what
- * it asks for in the task (reserved[2] and [3], which nothing else uses then) and adds NEXT; the
- * run's end takes RUNNING away. Both are steps on one word, so one of the two comes last, and that
- * one queues the task.
+ * TAKEN belongs to one post at a time, RUNNING to the run. A post that finds a run on leaves its
+ * request in the task (reserved[2] and [3], which nothing else uses then) and adds NEXT; the run's
+ * end takes RUNNING away. Both are steps on one word, so one of them comes last and queues the
+ * task.
  */
 #include "base/atomic.h"
 #include "core/task/task.h"
@@ -36,8 +36,8 @@ void th_task_serial_leave(thrum_task *task) {
 bool th_task_serial_defer(thrum_task *task, uint64_t where, int64_t deadline) {
     for (;;) {
         /*
-         * pairs: th_task_serial_end; the run that is over comes before the one that is queued.
-         * pairs: th_task_take_serial; while a run is on, two words are the post's
+         * pairs: th_task_serial_end; the finished run comes before the queued one. pairs:
+         * th_task_take_serial; while a run is on, two words are the post's
          */
         uint32_t old = th_load_acquire(&task->reserved_word);
         if (!(old & TH_TASK_RUNNING)) {
@@ -46,7 +46,7 @@ bool th_task_serial_defer(thrum_task *task, uint64_t where, int64_t deadline) {
         th_store_relaxed(&task->reserved[2], (uint64_t)deadline); /* relaxed: NEXT publishes */
         th_store_relaxed(&task->reserved[3], where);              /* relaxed: as above */
         /* lock-free: it fails only when another thread changed the word */
-        /* pairs: th_task_serial_end; what is to be queued, and what the caller wrote */
+        /* pairs: th_task_serial_end; the run to be queued, and the caller's writes */
         if (th_cas_release(&task->reserved_word, &old, old | TH_TASK_NEXT)) {
             return true;
         }
@@ -60,7 +60,7 @@ thrum_task_fn th_task_take_serial(thrum_task *task, void **arg, uint64_t run_id)
         running = (old & TH_TASK_SIGNALED) | TH_TASK_RUNNING;
         /* lock-free: it fails only when a wakeup, a signal or a cancel came */
         /*
-         * pairs: rouse; what the waker wrote. A signal stays until it is taken. pairs:
+         * pairs: rouse; the waker's writes. A signal stays until it is taken. pairs:
          * th_task_serial_defer; the timers are done with its words
          */
     } while (!th_cas_acq_rel(&task->reserved_word, &old, running));
@@ -78,7 +78,7 @@ bool th_task_serial_end(thrum_task *task) {
         ended = old & ~(TH_TASK_RUNNING | TH_TASK_NEXT);
         /* lock-free: it fails only when another thread changed the word */
         /*
-         * pairs: th_task_serial_defer; the run, which is over. pairs: th_task_serial_defer; what is
+         * pairs: th_task_serial_defer; the run, which is over. pairs: th_task_serial_defer; the run
          * to be queued
          */
     } while (!th_cas_acq_rel(&task->reserved_word, &old, ended));

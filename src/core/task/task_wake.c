@@ -1,6 +1,6 @@
 /*
- * task_wake.c: what makes a waiting task due (wakeups, signals, deadlines, cancels), and the
- * beginning of a run. task_word.h has the word, core/task/TASKS.md the argument.
+ * task_wake.c: making a waiting task due (wakeups, signals, deadlines, cancels), and the beginning
+ * of a run. task_word.h has the word, core/task/TASKS.md the argument.
  */
 #include "base/atomic.h"
 #include "core/ready/external.h"
@@ -14,9 +14,9 @@
 /* ---- waiting ---- */
 
 /*
- * With the lock of special timers: the place in time where the task is to stand. Once a stop's
- * deadline has passed, a task with a deadline is cancelled, and so due at once: the stop goes
- * through the timers under their lock, and a task that comes later finds them marked.
+ * With the lock of special timers: the time at which the task is to be due. Once a stop's deadline
+ * has passed, a task with a deadline is cancelled, and so due at once: the stop goes through the
+ * timers under their lock, and a task that comes later finds them marked.
  */
 static TH_COLD int64_t place_of(const th_timers *timers, thrum_task *task, int64_t deadline) {
     if (deadline == INT64_MAX) {
@@ -59,7 +59,8 @@ bool th_task_begin_waiting(th_timers *timers, thrum_task *task, int64_t deadline
     uint32_t waiting = TH_TASK_WAITING | (deadline == INT64_MAX ? TH_TASK_DORMANT : 0);
     th_lock_acquire(&timers->lock);
     int64_t at = th_unlikely(timers->special) ? place_of(timers, task, deadline) : deadline;
-    /* In the timers before it waits: what makes it due takes it out again, under the lock. */
+    /* In the timers before it waits: the side that makes it due removes it again, under the
+     * lock. */
     bool tell = th_timers_insert(timers, th_task_timed(task), at);
     uint32_t word = th_load_relaxed(&task->reserved_word); /* relaxed: the exchange decides */
     do {
@@ -68,7 +69,7 @@ bool th_task_begin_waiting(th_timers *timers, thrum_task *task, int64_t deadline
             return false;
         }
         /* lock-free: it fails only when a wakeup, a signal or a cancel came */
-        /* pairs: rouse; that it stands in the timers, and in which */
+        /* pairs: rouse; that it is in the timers, and in which */
     } while (!th_cas_release(&task->reserved_word, &word,
                              waiting | (word & (TH_TASK_TAKEN | TH_TASK_PLACE))));
     th_lock_release(&timers->lock); /* from here on it may be gone */
@@ -94,7 +95,7 @@ static TH_INLINE_NO_TSAN void stop_waiting(thrum_task *task, bool dormant, th_ac
     th_tsan_release(task); /* its words were used by the timers */
 }
 
-/* Queues a task that was waiting; the caller is the one that made it due. */
+/* Queues a task that was waiting; the caller made it due. */
 static TH_NO_TSAN void make_due(thrum_task *task, bool dormant) {
     thrum_sched *sched = th_task_timed(task)->timers->sched;
     th_work *work = th_task_work(task);
@@ -117,8 +118,8 @@ static TH_NO_TSAN void make_due(thrum_task *task, bool dormant) {
 }
 
 /*
- * The word after `bit` is added. A pending signal stands for all wakeups before and after it: they
- * would only give one more run after the body has received the signal.
+ * The word after `bit` is added. A pending signal replaces all wakeups before and after it: they
+ * would only cause one more run after the body has received the signal.
  */
 static inline uint32_t roused(uint32_t word, uint32_t bit) {
     if (bit == TH_TASK_WOKEN && word & TH_TASK_SIGNALED) {
@@ -137,15 +138,15 @@ static inline uint32_t roused(uint32_t word, uint32_t bit) {
 static bool rouse(thrum_task *task, uint32_t bit, uint32_t must) {
     th_tsan_release(task);                                /* from here on it may be gone */
     uint32_t old = th_load_relaxed(&task->reserved_word); /* relaxed: the exchange decides */
-    /* Also where nothing changes: a body that receives the signal sees what the caller wrote. */
+    /* Even if nothing changes: a body that receives the signal sees the caller's writes. */
     do {
         if ((old & must) != must) {
             return false;
         }
         /* lock-free: it fails only when another thread changed the word */
         /*
-         * pairs: th_task_take; what the caller wrote. pairs: th_task_begin_waiting; the timers in
-         * which it stands
+         * pairs: th_task_take; the caller's writes. pairs: th_task_begin_waiting; the timers in
+         * which it is
          */
     } while (!th_cas_acq_rel(&task->reserved_word, &old, roused(old, bit)));
     if ((old & (TH_TASK_WAITING | TH_TASK_DUE)) == TH_TASK_WAITING) {
@@ -202,18 +203,20 @@ static bool is_shielded(const th_timed *timed) {
     return timed->kind == TH_WORK_WAIT && ((const th_waiter *)timed->of[0])->shielded;
 }
 
-/* What a stop cancels, from the timers until it is queued; linked by the words of the timers. */
+/* Tasks cancelled by a stop, from the timers until they are queued; linked by the words of the
+ * timers. */
 typedef struct cancelled {
     th_link *first;
     th_link **last;
 } cancelled;
 
-/* With the timers' lock: true if the caller is the one that ends its wait. */
+/* With the timers' lock: true if the caller ends its wait. */
 static bool cancel_timed(th_timed *timed) {
     if (timed->kind == TH_WORK_WAIT) {
         return th_waiter_claim(timed->of[0], TH_WAIT_CANCELLED);
     }
-    /* relaxed: nothing to publish; the lock orders it with the post and with what makes it due */
+    /* relaxed: nothing to publish; the lock orders it with the post and with the call that makes it
+     * due */
     uint32_t old = th_or_relaxed(&timed->xword, TH_TASK_CANCELLED);
     return (old & (TH_TASK_WAITING | TH_TASK_DUE)) == TH_TASK_WAITING;
 }
@@ -230,8 +233,8 @@ static void take_one(th_timers *timers, th_timer *timer, cancelled *taken) {
 }
 
 /*
- * Takes out what waits without a deadline, or all that has no shield. The lock is held throughout,
- * so that it ends, and each timer is looked at once.
+ * Removes tasks that wait without a deadline, or all without a shield. The lock is held throughout,
+ * so that it ends, and each timer is checked once.
  */
 static void take_cancelled(th_timers *timers, bool all, cancelled *taken) {
     th_wheel *wheel = &timers->wheel;
@@ -241,7 +244,7 @@ static void take_cancelled(th_timers *timers, bool all, cancelled *taken) {
         timers->special |= TH_TIMERS_CANCELLED;
         th_timer *next;
         for (timer = th_wheel_next(wheel, NULL); timer; timer = next) {
-            next = th_wheel_next(wheel, timer); /* while it still stands there */
+            next = th_wheel_next(wheel, timer); /* while it is still there */
             if (!is_shielded(th_timed_of(timer))) {
                 take_one(timers, timer, taken);
             }
@@ -307,7 +310,7 @@ static TH_ALWAYS_INLINE uint32_t came(const thrum_task *task, uint32_t word) {
 }
 
 uint32_t th_task_begin_roused(thrum_task *task) {
-    /* pairs: rouse; what the waker wrote. A signal stays until it is taken */
+    /* pairs: rouse; the waker's writes. A signal stays until it is taken */
     return came(task, th_and_acquire(&task->reserved_word, TH_TASK_SIGNALED));
 }
 
@@ -315,7 +318,7 @@ uint32_t th_task_came(const thrum_task *task, uint32_t word) {
     return came(task, word);
 }
 
-/* ---- what the body asks ---- */
+/* ---- queries from the body ---- */
 
 bool thrum_task_is_expired(const thrum_task *task) {
     /* relaxed: the run's own */
@@ -342,7 +345,7 @@ thrum_cause thrum_task_cause(const thrum_task *task) {
 }
 
 bool thrum_task_is_signaled(const thrum_task *task) {
-    /* pairs: rouse; what the sender wrote */
+    /* pairs: rouse; the sender's writes */
     return (th_load_acquire(&task->reserved_word) & TH_TASK_SIGNALED) != 0;
 }
 
@@ -351,7 +354,7 @@ bool thrum_task_receive_signal(thrum_task *task) {
     if (!(th_load_relaxed(&task->reserved_word) & TH_TASK_SIGNALED)) {
         return false;
     }
-    /* pairs: rouse; what the sender wrote */
+    /* pairs: rouse; the sender's writes */
     uint32_t old = th_and_acquire(&task->reserved_word, ~TH_TASK_SIGNALED);
     th_tsan_acquire(task);
     return (old & TH_TASK_SIGNALED) != 0;
