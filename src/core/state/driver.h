@@ -1,5 +1,5 @@
 /*
- * driver.h: how the core reaches what is built on it (the blocking pool) without naming it.
+ * driver.h: how the core reaches layers built on it (the blocking pool) without naming them.
  *
  * A driver has one instance per scheduler, made at first use and kept in the scheduler's slot for
  * the driver.
@@ -36,7 +36,7 @@ void th_drivers_metrics(const thrum_sched *sched, thrum_metrics *metrics);
 /* Stops all drivers' instances of this scheduler. */
 void th_drivers_stop(thrum_sched *sched);
 
-/* ---- what drivers need of a scheduler ---- */
+/* ---- for drivers: parts of a scheduler ---- */
 
 const thrum_config *th_sched_config(const thrum_sched *sched);
 /* The CPUs of its threads; NULL: the threads inherit those of the thread that starts them. */

@@ -1,5 +1,5 @@
 /*
- * external_state.h: what a scheduler knows of an external thread (external.h).
+ * external_state.h: a scheduler's record of an external thread (external.h).
  */
 #ifndef TH_EXTERNAL_STATE_H
 #define TH_EXTERNAL_STATE_H

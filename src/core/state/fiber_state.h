@@ -1,9 +1,9 @@
 /*
- * fiber_state.h: what a fiber is: a stack with saved registers.
+ * fiber_state.h: a fiber, which is a stack with saved registers.
  *
- * The control block lies at the top of its own stack, so that a blocked fiber costs one page. A
- * fiber runs a worker's loop until a task that it started blocks; then it belongs to that task
- * until the task ends.
+ * The control block is at the top of its own stack, so that a blocked fiber costs one page. A fiber
+ * runs a worker's loop until a task that it started blocks; then it belongs to that task until the
+ * task ends.
  */
 #ifndef TH_FIBER_STATE_H
 #define TH_FIBER_STATE_H
@@ -54,7 +54,7 @@ typedef struct th_fiber {
     uint8_t ready_calls; /* calls on descriptors in a row that did not wait (io/call.c) */
 
     thrum_sched *sched;           /* constant */
-    struct th_waiter *xblocked;   /* what it waits for, or NULL (cancel.h, snapshot.h) */
+    struct th_waiter *xblocked;   /* its present wait, or NULL (cancel.h, snapshot.h) */
     uint64_t xblocked_tick;       /* its worker's xtick when the wait began; valid with xblocked */
     struct th_scope *xscopes;     /* scopes that the present run has opened, the innermost first */
     th_inherited inherited;       /* the context that the present run inherited, or made itself */
@@ -64,7 +64,7 @@ typedef struct th_fiber {
     struct th_fiber *next; /* in a list of idle fibers */
     th_stack stack;        /* constant; its record is the fiber's entry in timers (th_timed) */
     uint64_t run_id;       /* the present run's id, as the owner of locks; unique in the process */
-    th_random random;      /* random numbers for what runs on it; state 0: not seeded yet */
+    th_random random;      /* random numbers for the task on it; state 0: not seeded yet */
 
     /* The present run's state; undone at its end when `dirty`. */
     thrum_sched *repost_sched;
@@ -94,17 +94,17 @@ static inline th_fiber *th_fiber_of(th_work *work) {
 }
 
 /*
- * What is left to do for a fiber once the worker is off its stack: the code that runs next on the
- * worker does it before anything else.
+ * Work left to do for a fiber once the worker is off its stack. The next code on the worker does it
+ * before anything else.
  */
 typedef enum {
     TH_COMMIT_NONE,
     TH_COMMIT_WAIT,    /* its waiter may now be woken from elsewhere */
-    TH_COMMIT_UNLOCK,  /* the same, and the lock of the list it stands on is released */
+    TH_COMMIT_UNLOCK,  /* the same, and the lock of its list is released */
     TH_COMMIT_YIELD,   /* it is queued behind all other work */
     TH_COMMIT_ROOT,    /* a bound thread's own stack: the thread's loop knows when it goes on */
     TH_COMMIT_IDLE,    /* it becomes a spare loop of the worker */
-    TH_COMMIT_RECLAIM, /* what `then` says; afterwards the worker looks for memory to give back */
+    TH_COMMIT_RECLAIM, /* runs `then`; afterwards the worker looks for memory to give back */
     TH_COMMIT_RETIRE   /* it is freed */
 } th_commit_kind;
 

@@ -1,18 +1,17 @@
 /*
- * fork_state.h: what a fork is, and where a worker keeps its forks. src/parallel/README.md has the
- * argument.
+ * fork_state.h: forks, and a worker's storage for them. src/parallel/README.md has the argument.
  *
- * Words:      a *fork* is a record in its owner's frame. *Private*: it stands in the array of the
+ * Words:      a *fork* is a record in its owner's frame. *Private*: it is in the array of the
  *             worker that its owner runs on, and the owner makes the call itself unless another
- *             thread takes it. *Offered*: it stands in the worker's slot, from which any thief may
- *             take it. *Given*: it is work like any other, a thief's or a queue's; its owner waits.
- * Invariants: a worker's forks belong to the fiber that is on it: one that suspends gives them all
- *             first, so neither a private nor an offered fork ever changes its worker. The private
- *             ones are xprivate[xhead, xtail), oldest first; the offered one is older than them,
- *             the given ones are older than that. A fork leaves the array at the tail by its
- *             owner alone, at the head under the lock.
- * Progress:   a fork does not depend on this to be called: its owner calls it. An offer that no
- *             thief sees costs time only. A given fork is queued, and so never forgotten.
+ *             thread takes it. *Offered*: it is in the worker's slot, from which any thief may take
+ *             it. *Given*: it is work like any other, a thief's or a queue's; its owner waits.
+ *             Invariants: a worker's forks belong to the fiber that is on it: a fiber that suspends
+ *             gives them all first, so neither a private nor an offered fork ever changes its
+ *             worker. The private ones are xprivate[xhead, xtail), oldest first; the offered one is
+ *             older than them, the given ones are older than that. A fork leaves the array at the
+ *             tail by its owner alone, at the head under the lock. Progress:   a fork does not
+ *             depend on this to be called: its owner calls it. An offer that no thief sees costs
+ *             time only. A given fork is queued, and so never forgotten.
  */
 #ifndef TH_FORK_STATE_H
 #define TH_FORK_STATE_H
@@ -32,7 +31,7 @@ typedef struct th_fork {
     th_call call; /* set and used once it is offered or given */
     thrum_fn fn;
     void *arg;
-    th_worker *xworker;     /* the worker in whose array it stands; NULL: it is no longer private */
+    th_worker *xworker;     /* the worker whose array holds it; NULL: it is no longer private */
     uint64_t index;         /* its place there, or TH_FORK_OVER; the owner's */
     uintptr_t xend;         /* TH_FORK_OPEN, the waiter that joins it, or TH_FORK_DONE */
     th_inherited inherited; /* the context that it inherits from its owner */
@@ -43,7 +42,7 @@ _Static_assert(sizeof(void *) != 8 || sizeof(th_fork) == 96, "the public thrum_f
 #define TH_FORK_OPEN ((uintptr_t)0)
 #define TH_FORK_DONE ((uintptr_t)1)
 
-/* The index of one that another thread could have had, once it is joined or taken back. */
+/* The index of a fork that another thread could have had, once it is joined or taken back. */
 #define TH_FORK_OVER UINT64_MAX
 
 /* A slot without a fork. Zeroed memory is a slot in which no thief looks. */

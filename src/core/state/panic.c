@@ -1,5 +1,5 @@
 /*
- * panic.c: the lines in which the library says why it stops the program.
+ * panic.c: the messages with which the library aborts the process.
  */
 #include "core/state/panic.h"
 

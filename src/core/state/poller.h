@@ -15,7 +15,7 @@ void th_poller_init(th_poller *poller, thrum_sched *sched, th_worker *owner);
  * file.
  */
 void th_poller_close(th_poller *poller);
-/* A set is closed, as the system says: the program's fault, so it is stopped with a line. */
+/* The system reports a set as closed. This is the program's fault, so it aborts with a message. */
 TH_COLD void th_poller_refuse(thrum_sched *sched);
 /* In the child of a fork: the scheduler's sets are the parent's; they are closed without a look. */
 void th_pollers_abandon(thrum_sched *sched);

@@ -21,10 +21,10 @@ typedef struct th_reclaim {
     bool deep;          /* pages of the idle fibers that are kept are to be given back */
 } th_reclaim;
 
-/* Tells that a store holds more than is kept. A worker's context. */
+/* Notes that a store holds more than its limit. A worker's context. */
 void th_reclaim_want(th_worker *worker);
 
-/* Whether the worker's flag is set, which says that reclaiming is wanted; the other sets it. */
+/* Whether the worker's flag is set, which means that reclaiming is wanted; the other sets it. */
 bool th_reclaim_is_flagged(const th_worker *worker);
 void th_reclaim_flag(th_worker *worker);
 

@@ -1,5 +1,5 @@
 /*
- * self_id.h: who calls, as the owner of a lock.
+ * self_id.h: the caller's identity, as the owner of a lock.
  */
 #ifndef TH_SELF_ID_H
 #define TH_SELF_ID_H

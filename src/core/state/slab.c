@@ -89,7 +89,7 @@ static size_t per_chunk(const th_slab *slab) {
 }
 
 /* With the lock: the number of chunks in the table that begin at the address or below; the last of
- * them stands one place before it. */
+ * them is one place before it. */
 static size_t chunks_below(const th_slab *slab, uintptr_t address) {
     size_t low = 0;
     size_t high = slab->chunks_count;

@@ -58,7 +58,7 @@ typedef struct th_slab {
     size_t loose_count;
     size_t live;    /* once closed: objects still out */
     bool closed;    /* its scheduler is gone: the last object frees it */
-    bool xrefuses;  /* nothing is taken out of it, but what is in caches: th_slab_refuse */
+    bool xrefuses;  /* gives nothing out except from caches: th_slab_refuse */
     bool abandoned; /* in the child of a fork: a thread that is not there may hold the lock */
 
     /* For the worker that gives memory back; one at a time. */
@@ -97,15 +97,15 @@ void th_slab_put_external(th_slab *slab, void *object);
 void *th_slab_get_external(th_slab *slab);
 
 /*
- * Begins a period: magazines that lay unused in the one before are to be taken, unless this is the
- * first. False: the depot holds no more than is kept.
+ * Begins a period: magazines that lay unused in the previous one will be taken, unless this is the
+ * first. False: the depot is within its limit.
  */
 bool th_slab_period(th_slab *slab, bool first);
 
 /* Gives back a little of them; true while there is more. One caller at a time. */
 bool th_slab_reclaim(th_slab *slab);
 
-/* Tells the thread sanitizer, in a task's context, that the slab's memory was made before. */
+/* Informs the thread sanitizer, in a task's context, that the slab's memory was made before. */
 #define th_slab_seen(slab) th_tsan_acquire(slab)
 
 /* The slow halves. */
@@ -143,8 +143,8 @@ static inline void *th_slab_get(th_slab_cache *cache) {
 
 /*
  * The same for an owner that may be one of very many: when the cache is empty it fetches one
- * object, next time two, then four, up to a magazine. So one that takes few holds few unused. What
- * it puts there stays, as with every cache: two magazines at most.
+ * object, next time two, then four, up to a magazine. So an owner that takes few holds few unused.
+ * Objects put there stay, as in every cache: two magazines at most.
  */
 static inline void *th_slab_get_part(th_slab_cache *cache) {
     if (th_unlikely(!cache->first) && !th_slab_fill_part(cache)) {

@@ -1,5 +1,5 @@
 /*
- * thread.h: what the library keeps of each operating-system thread, worker or not.
+ * thread.h: the library's record of each operating-system thread, worker or not.
  */
 #ifndef TH_THREAD_H
 #define TH_THREAD_H
@@ -12,7 +12,7 @@ typedef struct th_fiber th_fiber;
 typedef struct th_worker th_worker;
 typedef struct th_external th_external;
 
-/* What belongs to a thread and is freed when the thread ends, in this order. */
+/* Parts of a thread's record that are freed when the thread ends, in this order. */
 typedef enum { TH_EXIT_EXTERNAL, TH_EXIT_KEYS, TH_EXITS } th_exit;
 
 typedef struct th_thread {
@@ -35,7 +35,7 @@ typedef struct th_thread {
 } th_thread;
 
 #define TH_ID_THREAD ((uint64_t)1 << 63) /* in ids of threads: fibers' have not got it */
-#define TH_ID_TASK (TH_ID_THREAD - 1)    /* the owner of what some intrusive task has */
+#define TH_ID_TASK (TH_ID_THREAD - 1)    /* the owner: some intrusive task */
 
 #define TH_SHOWN_SHIFT 56 /* addresses of programs have fewer bits */
 

@@ -1,5 +1,5 @@
 /*
- * thread_exit.h: frees what belongs to a thread's record when the thread ends.
+ * thread_exit.h: frees the parts of a thread's record when the thread ends.
  */
 #ifndef TH_THREAD_EXIT_H
 #define TH_THREAD_EXIT_H

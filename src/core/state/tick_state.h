@@ -26,11 +26,11 @@ typedef struct th_tick_marks {
     th_tick_mark marks[TH_TICK_MARKS];
 } th_tick_marks;
 
-/* What is known of the inject queue. */
+/* The present knowledge of the inject queue. */
 typedef struct th_inject_marks {
     th_lock lock;
     int64_t since;  /* it has had work, and nothing was taken, since then; 0: it was empty */
-    uint64_t taken; /* what had been taken at that time */
+    uint64_t taken; /* the number taken at that time */
 } th_inject_marks;
 
 #endif

@@ -41,8 +41,8 @@ uint64_t th_sched_stack_high_water(const thrum_sched *sched, int worker) {
 
 #if TH_TSAN_CONTEXTS
 /*
- * A caller that waited until the scheduler was idle knows what the tasks did (th_quiesce_now).
- * Tasks tied to one worker are ordered by it, as by a thread: they may share data without a lock.
+ * A caller that waited until the scheduler was idle sees the tasks' effects (th_quiesce_now). Tasks
+ * tied to one worker are ordered by it, as by a thread: they may share data without a lock.
  */
 TH_NO_TSAN void th_enter(th_worker *worker) {
     th_tsan_release(worker->sched);
@@ -54,7 +54,7 @@ TH_NO_TSAN void th_enter(th_worker *worker) {
 
 TH_NO_TSAN void th_leave(th_worker *worker) {
     th_tsan_to_task(worker->current->tsan);
-    th_tsan_acquire(&worker->tsan); /* the thread's own variables, and what its start hook did */
+    th_tsan_acquire(&worker->tsan); /* the thread's own variables, and its start hook's effects */
     if (worker->current->work.worker >= 0) {
         th_tsan_acquire(worker);
     }

@@ -1,7 +1,7 @@
 /*
  * worker.h: a thread that runs tasks for a scheduler, and the scheduler itself.
  *
- * Fields are grouped by the threads that write them; the groups stand on cache lines of their own.
+ * Fields are grouped by the threads that write them; each group has its own cache lines.
  */
 #ifndef TH_WORKER_H
 #define TH_WORKER_H
@@ -45,7 +45,7 @@
 /* Idle fibers that the scheduler keeps for all workers when it has nothing to do. */
 #define TH_FIBER_CACHE_STORED TH_LIMIT(1024, 2)
 
-/* What is left to do for the fiber whose stack a worker leaves. */
+/* Work left to do for the fiber whose stack a worker leaves. */
 typedef struct th_left {
     th_commit_kind kind;
     th_fiber *fiber;
@@ -87,7 +87,7 @@ typedef struct th_look {
     int64_t at;     /* the time of the last look */
 } th_look;
 
-/* What a worker knows from its rounds as the sentinel. */
+/* A worker's record of its rounds as the sentinel. */
 typedef struct th_rounds {
     int64_t sleep_ns;     /* the present interval between two looks */
     int64_t quiet_since;  /* the time since which nothing has happened */
@@ -107,7 +107,8 @@ typedef struct th_tie {
     int64_t awaits_until; /* the deadline of that wait */
     uint32_t xquiesced;   /* the word of its wait for quiescence; on no task's stack */
     bool leaving;         /* the thread unbinds as soon as `held` is 0 */
-    bool passing;         /* the root waits for what can run now, and never sleeps (embedded.c) */
+    bool passing;         /* the root waits for all that can run now, and never sleeps
+                           * (embedded.c) */
     int64_t next;         /* passing: the time until which it need not come again */
     bool announced;       /* it has passed, and counts as asleep until it waits or comes again */
     bool linked;          /* it is bound; false: a spare record */
@@ -120,7 +121,7 @@ struct th_worker {
     /* Constant once it runs. */
     thrum_sched *sched;
     const th_policy *policy;             /* the scheduler's, or that of bound threads */
-    th_work *(*find)(th_worker *worker); /* what its loop asks for work; NULL: th_find */
+    th_work *(*find)(th_worker *worker); /* its loop gets work from this; NULL: th_find */
     unsigned index;
     bool bound;       /* it is a thread of the user's (bound.h) */
     uint32_t xextra;  /* TH_EXTRA_*: extra duties of each run (trace_notes.h); not constant */
@@ -148,7 +149,7 @@ struct th_worker {
     bool took_deferred;   /* the task in hand waited for a stack */
     bool turn_lost;       /* the inject queue has work, but another worker has the turn */
     bool polls;           /* its set of descriptors is open (poller) */
-    bool unseen; /* no thread can tell when the present submission took place: it may wait */
+    bool unseen;          /* no thread knows when the present submission took place: it may wait */
     th_trace_series series; /* while it is traced */
     th_picks picks;
     th_sharded_worker sharded;
@@ -208,7 +209,7 @@ struct th_worker {
     uint64_t xlone_tick; /* xtick when it last woke a worker for a single task; the owner's */
     int64_t
         xlong_sleep;  /* as the sentinel that sleeps long: when it looks at the deadlines of all */
-    bool look_unsure; /* a rescue's answer: no local, base/annotate.h says why */
+    bool look_unsure; /* a rescue's answer: no local, see base/annotate.h */
     th_work *stolen[TH_STEAL_MAX]; /* the work that a theft has in hand: no local either */
 
     th_poller poller; /* the descriptors that its fibers wait for */
@@ -243,15 +244,15 @@ struct th_policy {
     /* The sentinel's look: work whose owner has not come round since the last look, or NULL. */
     th_work *(*rescue)(th_worker *worker, bool *unsure);
     /*
-     * By a spare that becomes idle again: moves what only thieves would find to where all look.
-     * False: not now. No function: workers have nothing of their own.
+     * For a spare that becomes idle again: moves work that only thieves would find to where all
+     * search. False: not now. No function: workers have no work of their own.
      */
     bool (*hand_over)(th_worker *worker);
-    /* A fiber whose descriptor is ready need not queue behind what others have submitted. */
+    /* A fiber whose descriptor is ready need not queue behind submissions by others. */
     bool runs_events_first;
 };
 
-/* Is told of sleepers, to find out whether all wait for each other (deadlock.h). */
+/* Notified of sleepers, to detect that all wait for each other (deadlock.h). */
 typedef struct th_watch {
     /* A worker has announced that it parks, behind a fence, and all others have as well. */
     void (*parked)(thrum_sched *sched);
@@ -271,7 +272,7 @@ struct thrum_sched {
     void *workers_block;      /* the allocation in which `workers` is aligned */
     void *block;              /* the allocation in which this struct is aligned */
     unsigned workers_count;   /* with the spares: the numbers that a worker can have */
-    unsigned workers_regular; /* those that take part all the time: the lowest numbers */
+    unsigned workers_regular; /* workers that always take part: the lowest numbers */
     unsigned searchers_max;   /* 0: half of the busy workers */
     unsigned stack_class;
     void (*fiber_main)(void *fiber);  /* the function of its fibers: a worker's loop (loop.h) */
@@ -307,7 +308,7 @@ struct thrum_sched {
 
     th_spare_set spare_set;
 
-    th_lock fibers_lock; /* protects the next six; those that begin with x are read without it */
+    th_lock fibers_lock; /* protects the next six; fields that begin with x are read without it */
     th_fiber *fibers;    /* idle fibers that no worker keeps */
     unsigned fibers_count;
     unsigned fibers_least;     /* the lowest count in the present period (reclaim.h) */
@@ -320,13 +321,13 @@ struct thrum_sched {
     th_lock deferred_lock;   /* protects `deferred` */
     th_chain deferred;       /* tasks that wait for a stack */
     int64_t deferred_since;  /* the time since which no stack can be had; 0: stacks can be had */
-    bool deferred_all_woken; /* since `deferred` was empty, for those that need a spare fiber */
+    bool deferred_all_woken; /* since `deferred` was empty, for workers that need a spare fiber */
 
-    th_lock bound_lock;   /* protects what follows; fields that begin with x are read without it */
+    th_lock bound_lock;   /* protects the following; fields that begin with x are read without it */
     uint32_t xbound;      /* the number of bound threads; stop sleeps on it */
     unsigned bound_end;   /* one more than the largest number that a bound thread has had */
     uint64_t bound_binds; /* the number of bindings so far */
-    bool unbound_only;    /* it is stopping: no more threads are bound */
+    bool unbound_only;    /* it is stopping: no thread is bound any longer */
     th_worker *stopper;   /* the bound worker whose thread stops it and waits for the others */
     uint32_t xalone;      /* 1: the others have unbound */
     uint64_t xbound_high_water;  /* the xstack_high_water of all bound threads; without the lock */
@@ -338,7 +339,7 @@ struct thrum_sched {
     th_poller loose_poller; /* descriptors likewise */
     th_alarm alarm;         /* for workers that sleep in their sets */
 
-    th_lock quiesce_lock; /* protects the list of those that wait for quiescence */
+    th_lock quiesce_lock; /* protects the list of waiters for quiescence */
     struct th_quiesce_waiter *quiesce_waiters;
 
     th_trace trace;
@@ -355,10 +356,10 @@ struct thrum_sched {
     th_slab *spawn_slab;
 
     thrum_sched *next_live;  /* the list of the process's schedulers; under th_external_lock */
-    thrum_sched *next_asked; /* the list of those that a signal asks for a dump (dump_signal.c) */
+    thrum_sched *next_asked; /* the list of schedulers that a signal dumps (dump_signal.c) */
     uint32_t asked_told;     /* how often the signal had come when it was dumped last; with that */
-    thrum_sched *next_observed; /* the list of those that can be observed (observe/observe.c) */
-    struct th_samples *samples; /* what its workers were found at (samples.h), or NULL; likewise */
+    thrum_sched *next_observed; /* the list of observable schedulers (observe/observe.c) */
+    struct th_samples *samples; /* samples of its workers (samples.h), or NULL; likewise */
 
     th_lock drivers_lock; /* protects the assignment of slots */
     const th_driver *drivers[TH_DRIVERS_MAX];
@@ -375,7 +376,7 @@ void th_leave(th_worker *worker);
 #define th_leave(worker_) ((void)(worker_))
 #endif
 
-/* In the worker's context: what the calling task did will be known where the object runs. */
+/* In the worker's context: publishes the calling task's effects to the run of the object. */
 #if TH_TSAN_CONTEXTS
 #define th_publish(worker_, object_)                                                               \
     (th_leave(worker_), th_tsan_release(object_), th_enter(worker_))
