@@ -20,8 +20,8 @@
 #define TURN_SPINS TH_LIMIT(64, 2)
 
 /*
- * Backs off, and measures what the victim gets done meanwhile. No other thief may steal there
- * during that time, so that the victim is measured alone.
+ * Backs off, and measures the victim's progress meanwhile. No other thief may steal there during
+ * that time, so that only the victim is measured.
  */
 static void back_off(th_worker *worker) {
     th_steal_backoff *backoff = &worker->backoff;
@@ -34,7 +34,7 @@ static void back_off(th_worker *worker) {
     th_speed_add(&backoff->apart, th_runs_begun(backoff->victim) - runs, th_os_ticks() - at);
 }
 
-/* Notes the victim in the trace. It is known for what comes from another worker's queue. */
+/* Notes the victim in the trace. It is known for work from another worker's queue. */
 static void note_theft(th_worker *worker, const th_worker *victim) {
     TH_USDT2(steal, worker->index, victim ? (int)victim->index : -1);
     if (th_is_traced(worker)) {
@@ -75,7 +75,7 @@ static th_work *search(th_worker *worker) {
         th_steal_backoff_begin(worker);
         note_theft(worker, worker->backoff.victim);
         if (th_ring_size(&worker->ring)) {
-            th_notify(worker, false); /* for the rest of what it stole */
+            th_notify(worker, false); /* for the rest of the stolen work */
         }
         return work;
     }
@@ -167,7 +167,7 @@ TH_NO_TSAN th_work *th_find(th_worker *worker) {
             th_found(worker);
             return work;
         }
-        /* pairs: end_threads; all tasks have ended, as the user's hook is told (worker_stop) */
+        /* pairs: end_threads; all tasks have ended, as the user's hook expects (worker_stop) */
         if (th_load_acquire(&worker->sched->xexit)) {
             return NULL;
         }

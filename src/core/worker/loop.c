@@ -1,9 +1,9 @@
 /*
- * loop.c: what a worker does, on whichever fiber it is.
+ * loop.c: a worker's loop, on whichever fiber it is.
  *
  * A task is run right here, on the loop's own fiber. If it blocks, the fiber becomes the task's and
  * another one goes on with the loop; when the task ends, this loop simply continues, on whichever
- * worker has resumed it by then. So the loop asks `fiber->worker` again after everything that may
+ * worker has resumed it by then. So the loop reads `fiber->worker` again after everything that may
  * switch.
  *
  * In thread-sanitizer builds, and for tasks that want another stack size, a task gets a fiber for

@@ -1,5 +1,5 @@
 /*
- * loop.h: what a worker does, on whichever fiber it is.
+ * loop.h: a worker's loop, on whichever fiber it is.
  */
 #ifndef TH_LOOP_H
 #define TH_LOOP_H

@@ -62,7 +62,7 @@ bool th_search_begin(th_worker *worker) {
     return true;
 }
 
-/* Searches whatever the limit says: the worker has seen something. */
+/* Searches regardless of the limit: the worker has seen something. */
 static void search_anyway(th_worker *worker) {
     if (!worker->searching) {
         worker->searching = true;
@@ -153,9 +153,9 @@ void th_went_busy(th_worker *worker) {
 /* ---- parking ---- */
 
 /*
- * Others have changed the park word in between: so whoever goes to sleep lets them, the longer the
- * more often that was so. Of many workers that park at once each would make all others fail, and
- * fetch the word's line once more. Returns the word as it is then.
+ * Others have changed the park word meanwhile, so a worker that is about to sleep gives them time:
+ * the more often they did, the longer. If many workers parked at once, each would make all others
+ * fail and fetch the word's line once more. Returns the word afterwards.
  */
 static uint64_t let_others_change(const thrum_sched *sched, unsigned *pause) {
     for (unsigned i = 0; i < *pause; i++) {
@@ -223,13 +223,13 @@ bool th_park_announce(th_worker *worker, bool idle_spare) {
 }
 
 bool th_park_leave(th_worker *worker) {
-    /* relaxed: the word decides; th_park_unannounce acquires what an earlier notifier did */
+    /* relaxed: the word decides; th_park_unannounce acquires an earlier notifier's writes */
     return (th_and_relaxed(&worker->xsleep, ~TH_SLEEP_PARKED) & TH_SLEEP_PARKED) != 0;
 }
 
 void th_park_unannounce(th_worker *worker) {
     thrum_sched *sched = worker->sched;
-    /* pairs: notify_sleeper; what the notifier did before it */
+    /* pairs: notify_sleeper; the notifier's earlier writes */
     uint32_t old =
         th_and_acquire(&worker->xsleep, ~(TH_SLEEP_NOTIFIED | TH_SLEEP_TOKEN | TH_SLEEP_POLLING));
     worker->searching = (old & TH_SLEEP_TOKEN) != 0;
@@ -306,8 +306,9 @@ static int64_t with_timers(const th_worker *worker, int64_t deadline) {
 }
 
 /*
- * Sleeps where its word says, until it is woken, a descriptor is ready, or the deadline. The codes
- * are those of the futex; 1: there are events, so it goes on whatever the word says.
+ * Sleeps at the place in its word, until it is woken, a descriptor is ready, or the deadline
+ * passes. The codes are those of the futex; 1: there are events, so it goes on regardless of the
+ * word.
  */
 static int sleep_once(th_worker *worker, uint32_t word, int64_t deadline) {
     th_count(&worker->counters.xfutex_waits, 1);
@@ -323,7 +324,7 @@ static void sleep_until_notified(th_worker *worker, unsigned long *slack) {
     int64_t ns = first_sleep(worker);
     int64_t deadline = ns == TH_FOREVER ? ns : th_os_now() + ns;
     for (;;) {
-        /* relaxed: th_park_unannounce acquires what the notifier did */
+        /* relaxed: th_park_unannounce acquires the notifier's writes */
         uint32_t word = th_load_relaxed(&worker->xsleep);
         if (!(word & TH_SLEEP_PARKED)) {
             return;
@@ -334,7 +335,7 @@ static void sleep_until_notified(th_worker *worker, unsigned long *slack) {
             return;
         }
         if (code != -ETIMEDOUT) {
-            continue; /* notified, or an entry popped, or a spurious wake: the word tells */
+            continue; /* notified, or an entry popped, or a spurious wake: the word decides */
         }
         th_count(&worker->counters.xwakes_timer, 1);
         if (worker->rounds.long_sleep) {
@@ -408,7 +409,7 @@ static bool is_wanted(th_worker *worker) {
 void th_park_tell(thrum_sched *sched) {
     /* relaxed: ordered by the fence; a waiter announces itself, then sums */
     if (th_load_relaxed(&sched->xquiesce_waiters) &&
-        /* relaxed: of those that park at the same time, the last one sees all */
+        /* relaxed: if several park at the same time, the last one sees all */
         th_park_parked(th_load_relaxed(&sched->xpark)) == sched->workers_count) {
         th_quiesce_notify(sched);
     }

@@ -17,11 +17,11 @@ void th_park(th_worker *worker);
 
 /*
  * Announces the worker in both words; returns whether it is the last to park. From here on it may
- * be notified: by its own word, and, once it stands in the park word, as the top of the stack or as
- * the sentinel. idle it is neither. A fence must follow.
+ * be notified: by its own word and, once it is in the park word, as the top of the stack or as the
+ * sentinel. idle it is neither. A fence must follow.
  */
 bool th_park_announce(th_worker *worker, bool idle_spare);
-/* Behind the fence: if all are parked now, tells those that wait for that. */
+/* Behind the fence: if all are parked now, notifies the threads that wait for that. */
 void th_park_tell(thrum_sched *sched);
 /* Goes on without having been notified; false if another thread has notified it meanwhile. */
 bool th_park_leave(th_worker *worker);

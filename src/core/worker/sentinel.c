@@ -3,7 +3,7 @@
  *
  * While something happens, it makes its rounds so often that nothing queued behind a long run waits
  * for longer than the config's bound. When nothing has happened for a while, it sleeps long, and a
- * worker that queues something wakes it: the park word says so (TH_PARK_WATCH).
+ * worker that queues something wakes it: the park word has a bit for that (TH_PARK_WATCH).
  */
 #include "core/worker/sentinel.h"
 
@@ -52,9 +52,9 @@ static bool anything_queued(th_worker *worker) {
 }
 
 /*
- * Announces that it sleeps long, and looks again. A worker that queues something is seen, or sees
- * that the sentinel is to be woken, although it pushes and reads the park word without a fence: the
- * barrier stands between the two on every running thread (PARKING.md, D10). False: rounds go on.
+ * Announces that it sleeps long, and checks again. A worker that queues something is seen, or sees
+ * that the sentinel is to be woken, although it pushes and reads the park word without a fence: on
+ * every running thread the barrier falls between the two (PARKING.md, D10). False: rounds go on.
  */
 static bool go_long(th_worker *worker) {
     thrum_sched *sched = worker->sched;

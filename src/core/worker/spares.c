@@ -1,10 +1,10 @@
 /*
  * spares.c: see spares.h.
  *
- * An idle spare counts as parked, but stands neither in the idle stack nor is it the
- * sentinel, so it is not woken for queued work, unless by an old entry of its own in the stack. One
- * of them is the monitor: while no worker is free it looks from time to time whether any is held
- * up, and then takes over itself.
+ * An idle spare counts as parked, but is neither in the idle stack nor the sentinel, so it is not
+ * woken for queued work, unless by an old entry of its own in the stack. One of them is the
+ * monitor: while no worker is free it checks from time to time whether any is held up, and then
+ * takes over itself.
  */
 #include "core/worker/spares.h"
 
@@ -31,7 +31,7 @@ static void spare_main(void *arg);
 
 /* ---- the monitor; with the lock ---- */
 
-/* A spare that has a thread and is idle, else one that gets a thread now, or NULL. */
+/* An idle spare with a thread, else a spare that gets a thread now, or NULL. */
 static th_worker *another(const th_worker *but, thrum_sched *sched, int64_t now) {
     th_spare_set *set = &sched->spare_set;
     th_worker *spares = &sched->workers[sched->workers_regular];
@@ -65,15 +65,15 @@ static void hand_on(const th_worker *by, thrum_sched *sched, int64_t now) {
 
 /*
  * The monitor goes dormant when all are parked, or a worker has been free for a while; but first
- * those that are not wanted any more retire. The bit is set in a word in which a worker is free:
- * the last free one sees it when it goes on.
+ * spares that are no longer wanted retire. The bit is set in a word in which a worker is free: the
+ * last free one sees it when it goes on.
  */
 static void go_dormant(th_worker *worker, uint64_t word) {
     thrum_sched *sched = worker->sched;
     th_spare_set *set = &sched->spare_set;
     bool idle = th_park_parked(word) == sched->workers_count;
     bool long_free = ++set->free_looks >= FREE_LOOKS;
-    unsigned wanted = idle ? 0 : set->wanted; /* what the look found may be over */
+    unsigned wanted = idle ? 0 : set->wanted; /* the held-up run that it found may be over */
     if (set->active > wanted || (!idle && !long_free)) {
         return;
     }
@@ -224,7 +224,7 @@ static void sleep_as_idle_spare(th_worker *worker) {
     int64_t interval = th_stall_interval(worker->sched);
     int64_t next = TH_FOREVER;
     for (;;) {
-        /* relaxed: the lock orders what a monitor reads; th_park_unannounce the rest */
+        /* relaxed: the lock orders a monitor's reads; th_park_unannounce the rest */
         uint32_t word = th_load_relaxed(&worker->xsleep);
         if (!(word & TH_SLEEP_PARKED)) {
             return;
@@ -242,7 +242,7 @@ static void sleep_as_idle_spare(th_worker *worker) {
     }
 }
 
-/* Gives back what a worker keeps for itself: it may sit for long. */
+/* Gives back the worker's own stores: it may be idle for long. */
 static void give_back(th_worker *worker) {
     while (worker->idle) {
         th_fiber_cache_give(worker);
@@ -265,11 +265,11 @@ static void sit(th_worker *worker) {
     worker->backoff.at = 0;
     give_back(worker);
     bool last = th_park_announce(worker, true);
-    /* seq: announced before what follows is read; the other sides are as for th_park */
+    /* seq: announced before the reads that follow; the other sides are as for th_park */
     th_fence_seq();
     th_park_tell(sched);
     if (sched->policy->pending(worker) || th_forks_seen(worker)) {
-        th_wake_one(sched, worker, TH_WAKE_CHAIN); /* what it has posted was left to itself */
+        th_wake_one(sched, worker, TH_WAKE_CHAIN); /* its own posts were left to it */
     }
     /* relaxed: ordered by the fence */
     if (th_load_relaxed(&sched->xexit) || !th_inject_is_empty(&worker->inbox) ||
@@ -359,7 +359,7 @@ static void note_held(th_worker *worker) {
     th_lock_release(&sched->spare_set.lock);
 }
 
-/* What the held-up workers have queued comes first, or it would wait for as long as they do. */
+/* Work queued by the held-up workers comes first, or it would wait for as long as they do. */
 static th_work *take_left(th_worker *worker) {
     if (th_likely(!worker->stint.fresh)) {
         return NULL;

@@ -12,7 +12,7 @@ th_work *th_spares_find(th_worker *spare);
 
 /* Starts the first spare, which is the monitor. If the system refuses it, there is none. */
 void th_spares_start(thrum_sched *sched);
-/* From now on no more are started, and none looks; returns how many have been started. */
+/* From now on no spare is started and none monitors; returns how many have been started. */
 unsigned th_spares_close(thrum_sched *sched);
 
 #endif

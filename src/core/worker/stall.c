@@ -1,9 +1,8 @@
 /*
  * stall.c: see stall.h.
- *
- * A worker whose tick has not moved over several looks is in one task all the time. What its thread
- * does meanwhile is told by the thread's processor time: it stands still while the thread waits for
- * something, and runs on while it computes.
+ * A worker whose tick has not moved over several looks is in one task all the time. The thread's
+ * processor time shows its state meanwhile: it does not advance while the thread waits for
+ * something, and advances while the thread computes.
  */
 #include "core/worker/stall.h"
 
@@ -13,8 +12,8 @@
 #include "platform/platform.h"
 
 #define LOOKS 2    /* looks in which the tick has not moved, before a worker counts as held up */
-#define STILL 8    /* a thread that ran for less than this part of the time stands still */
-#define LATE 2     /* a look that comes later than so many intervals tells little */
+#define STILL 8    /* a thread that ran for less than this part of the time is blocked */
+#define LATE 2     /* a look later than so many intervals is not conclusive */
 #define WEIGHT 4   /* so many looks that are late count as one in time */
 #define NEVER (-1) /* for times of processors */
 
@@ -132,9 +131,9 @@ void th_stall_look(th_worker *by, int64_t now) {
 }
 
 /*
- * For each worker that is blocked a spare takes over as soon as something waits: the processor is
- * free. For those that compute one is enough, which only shares the processors with them, and only
- * when what waits is not served by any other worker.
+ * For each blocked worker a spare takes over as soon as something waits: the processor is free. For
+ * computing workers one spare is enough, since it only shares the processors with them, and only if
+ * no other worker serves the waiting work.
  */
 bool th_stall_calls(const thrum_sched *sched, int64_t now) {
     const th_spare_set *set = &sched->spare_set;

@@ -9,7 +9,7 @@
 
 static void rouse(th_stalls *stalls) {
     uint32_t rests = TH_STALLS_RESTS;
-    /* relaxed: the watchdog reads nothing that this worker wrote but by words of their own */
+    /* relaxed: the watcher reads nothing that this worker wrote but by words of their own */
     if (th_cas_relaxed(&stalls->xstate, &rests, (uint32_t)TH_STALLS_LOOKS)) {
         th_os_futex_wake(&stalls->xstate, 1);
     }
@@ -26,9 +26,10 @@ th_work *th_watched_find(th_worker *worker) {
             work = th_find(worker);
         } while (!work && worker->stint.slept);
     }
-    /* The worker counts as one that runs; then this is read. */
+    /* The worker counts as running; then this is read. */
     th_fence_light();
-    /* relaxed: ordered by the fence; the watchdog announces its rest, then looks who runs (rest) */
+    /* relaxed: ordered by the fence; the watcher announces its rest, then checks which workers run
+     * (rest) */
     if (th_unlikely(th_load_relaxed(&stalls->xstate) == TH_STALLS_RESTS)) {
         rouse(stalls);
     }

@@ -1,5 +1,5 @@
 /*
- * worker_thread.h: a worker's thread: what it needs before it runs, its beginning and its end.
+ * worker_thread.h: a worker's thread: preparation, beginning and end.
  */
 #ifndef TH_WORKER_THREAD_H
 #define TH_WORKER_THREAD_H
@@ -9,11 +9,11 @@
 /* Fills in the zeroed worker; needs no memory. */
 void th_worker_prepare(th_worker *worker, thrum_sched *sched, unsigned index);
 /*
- * Makes what it needs before it runs: its queues, its loop's fiber and a spare one. False: no
- * memory; th_worker_free frees what was made.
+ * Makes its queues, its loop's fiber and a spare one. False: no memory; th_worker_free frees the
+ * parts already made.
  */
 bool th_worker_init(th_worker *worker);
-/* Frees what th_worker_init has made, but the fibers. */
+/* Frees all that th_worker_init has made, except the fibers. */
 void th_worker_free(th_worker *worker);
 
 /* Starts the worker's thread in `main`, which gets the worker. 0, or the system's code. */
