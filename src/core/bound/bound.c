@@ -1,5 +1,5 @@
 /*
- * bound.c: see bound.h. bound_sleep.c has what bound threads do while they wait.
+ * bound.c: see bound.h. bound_sleep.c has the loop of bound threads while they wait.
  */
 #include "core/bound/bound.h"
 
@@ -89,7 +89,7 @@ static int link_in(thrum_sched *sched, th_worker *worker, bool anyway) {
     return code;
 }
 
-/* With the lock: tells a stop that may wait for this thread to leave. */
+/* With the lock: notifies a stop that may be waiting for this thread to leave. */
 static void tell_stopper(thrum_sched *sched) {
     th_os_futex_wake(&sched->xbound, 1);
     if (sched->stopper && sched->xbound <= 1) {
@@ -138,7 +138,7 @@ static th_worker *take_spare(thrum_sched *sched) {
     return worker;
 }
 
-/* For a stop alone: takes the record with what an earlier stop has left, or returns NULL. */
+/* For a stop alone: takes the record with work left by an earlier stop, or returns NULL. */
 static th_worker *take_unfinished(thrum_sched *sched) {
     th_lock_acquire(&sched->bound_lock);
     th_worker *worker = sched->bound_unfinished;
@@ -187,8 +187,8 @@ static th_worker *make(thrum_sched *sched) {
 }
 
 /*
- * Prepares what a root needs to wait: a fresh spare fiber. The address sanitizer tells where the
- * thread's own stack lies when the root first leaves it (switch.c).
+ * Prepares a fresh spare fiber, which a root needs to wait. The address sanitizer reports the
+ * bounds of the thread's own stack when the root first leaves it (switch.c).
  */
 static bool prepare(th_worker *worker) {
     worker->home.run_id = th_self_id();
@@ -203,7 +203,7 @@ static bool prepare(th_worker *worker) {
     return spare != NULL;
 }
 
-/* Gives back what a record keeps (idle fibers, task objects) while no other thread has it. */
+/* Gives back the record's stores (idle fibers, task objects) while no other thread has it. */
 static void give_back(th_worker *worker) {
     while (worker->idle) {
         th_fiber_cache_give(worker);
@@ -213,8 +213,8 @@ static void give_back(th_worker *worker) {
 }
 
 /*
- * Sets what belongs to the thread and to the sanitizers. Not shown to those, since contexts begin
- * and end here.
+ * Sets the state of the thread and of the sanitizers. Hidden from the sanitizers, since contexts
+ * begin and end here.
  */
 static TH_NO_TSAN void thread_enters(th_worker *worker) {
     const thrum_config *config = &worker->sched->config;
@@ -242,7 +242,7 @@ static TH_NO_TSAN void thread_leaves(th_worker *worker) {
     th_tsan_to_worker(worker->tsan);
     th_tsan_release(worker);
     th_tsan_to_task(worker->home.tsan);
-    th_tsan_acquire(worker); /* what its scheduler did is now visible to the thread */
+    th_tsan_acquire(worker); /* its scheduler's writes are now visible to the thread */
     th_thread_self()->worker = NULL;
     th_tsan_destroy(worker->tsan);
     th_tsan_destroy(worker->tsan_maker);
@@ -289,7 +289,7 @@ int thrum_sched_bind(thrum_sched *sched) {
     if (!record) {
         return -ESHUTDOWN;
     }
-    /* A stop waits for the task that the thread acts for; what a stop has left is not for it. */
+    /* A stop waits for the task that the thread acts for; work left by a stop is not for it. */
     int code = bind(sched, NULL, th_acts_for(sched));
     th_external_leave(sched, record);
     return code;
@@ -308,7 +308,7 @@ static TH_NO_TSAN void wait_for_flag(th_worker *worker, uint32_t *xflag, int64_t
 
 int th_bound_await(th_worker *worker, uint32_t *xflag, int64_t deadline) {
     if (th_forks_any(&worker->forks)) {
-        th_forks_give_all(worker); /* what runs meanwhile has its own */
+        th_forks_give_all(worker); /* fibers that run meanwhile have their own */
     }
     wait_for_flag(worker, xflag, deadline);
     /* relaxed: as in may_go_on */
@@ -380,7 +380,8 @@ void th_bound_refuse(thrum_sched *sched, bool refuse) {
     th_lock_release(&sched->bound_lock);
 }
 
-/* Waits on a thread that is bound itself: what is tied to it runs, for others may wait for that. */
+/* Waits on a thread that is bound itself: work tied to it runs, since others may wait for that
+ * work. */
 static int wait_left_in_root(th_worker *root, int64_t deadline) {
     thrum_sched *sched = root->sched;
     th_lock_acquire(&sched->bound_lock);

@@ -1,6 +1,6 @@
 /*
- * bound_sleep.c: what a bound thread that waits does: it runs what it finds, and sleeps until it is
- * woken or a deadline passes (core/bound/BOUND.md).
+ * bound_sleep.c: the loop of a bound thread that waits: it runs the work that it finds, and sleeps
+ * until it is woken or a deadline passes (core/bound/BOUND.md).
  */
 #include "core/fiber/trim.h"
 #include "core/ready/bound_wake.h"
@@ -15,8 +15,8 @@
 #include "platform/platform.h"
 
 /*
- * A thread that slept has found something, and no longer sees to what is loose: wakes another
- * thread that sleeps to do that.
+ * A thread that slept has found something, and no longer serves loose work: wakes another sleeping
+ * thread to do that.
  */
 static void hand_over(th_worker *worker) {
     thrum_sched *sched = worker->sched;
@@ -42,10 +42,11 @@ static int64_t earliest(const th_worker *worker) {
     return own < loose ? own : loose;
 }
 
-/* Whether the root, which waits for no wake, has what it waits for. */
+/* Whether the root, which waits for no wake, can go on. */
 static bool may_go_on(const th_worker *worker) {
     if (worker->tie.leaving) {
-        /* relaxed: what is tied to us and deferred we see; what others deferred they may take */
+        /* relaxed: we see deferred work that is tied to us; others may take the work that they
+         * deferred */
         return !worker->tie.held && !th_load_relaxed(&worker->sched->xdeferred);
     }
     /* relaxed: the lock that the root takes orders it (quiesce.c) */
@@ -115,9 +116,9 @@ static bool announce(th_worker *worker, int64_t *until) {
     return *until > th_os_now();
 }
 
-/* It runs again; what it was woken for, and its events, are its own. */
+/* It runs again; the cause of its wake, and its events, are its own. */
 static void unannounce(th_worker *worker) {
-    /* pairs: notify_sleeper; what it was woken for, of which it may leave some to others */
+    /* pairs: notify_sleeper; the cause of its wake, part of which it may leave to others */
     th_and_acquire(&worker->xsleep,
                    ~(TH_SLEEP_PARKED | TH_SLEEP_NOTIFIED | TH_SLEEP_TOKEN | TH_SLEEP_POLLING));
     worker->woken = true;
@@ -126,7 +127,8 @@ static void unannounce(th_worker *worker) {
     }
 }
 
-/* Sleeps until there is something to do, it is told, or a deadline passes; it may wake early. */
+/* Sleeps until there is something to do, it is notified, or a deadline passes; it may wake
+ * early. */
 static void sleep(th_worker *worker) {
     int64_t until;
     if (announce(worker, &until)) {
@@ -147,7 +149,7 @@ static void fire(th_worker *worker) {
         return;
     }
     int64_t now = th_os_now();
-    /* relaxed: what is put in at this moment is seen at a later look */
+    /* relaxed: a timer inserted at this moment is seen at a later check */
     if (th_load_relaxed(&worker->own_timers.xearliest) <= now) {
         th_timers_fire(worker, &worker->own_timers, now, false);
     }
@@ -157,7 +159,7 @@ static void fire(th_worker *worker) {
     }
 }
 
-/* The root is about to go on: tells threads that wait for what has ended. */
+/* The root is about to go on: notifies threads that wait for the work that has ended. */
 static void tell_idle(th_worker *worker) {
     th_fence_seq(); /* seq: our ends before the waiters are read; enlist has it the other way */
     if (th_load_relaxed(&worker->sched->xquiesce_waiters)) { /* relaxed: ordered by the fence */
@@ -167,7 +169,7 @@ static void tell_idle(th_worker *worker) {
 
 th_work *th_bound_look(th_worker *worker) {
     fire(worker);
-    /* Not for the root itself on its way to sleep: its loop sees to it. */
+    /* Not for the root itself when it is about to sleep: its loop handles that. */
     bool late = worker->tie.awaits && worker->current != &worker->home && may_go_on(worker);
     return late ? &worker->home.work : NULL;
 }
@@ -188,7 +190,7 @@ TH_NO_TSAN int64_t th_bound_pass(th_worker *worker) {
     th_poller *poller = &worker->poller;
     int saved = *worker->errno_at;
     if (th_forks_any(&worker->forks)) {
-        th_forks_give_all(worker); /* what runs meanwhile has its own */
+        th_forks_give_all(worker); /* fibers that run meanwhile have their own */
     }
     th_enter(worker);
     th_count(&worker->counters.xpolls, 1);
@@ -239,7 +241,7 @@ th_work *th_bound_find(th_worker *worker) {
             }
             return work;
         }
-        tell_idle(worker); /* the end of all work, before time is spent on what that has left */
+        tell_idle(worker); /* the end of all work, before time is spent on leftovers */
         if (th_unlikely(worker->tie.passing)) {
             if (announce(worker, &worker->tie.next)) {
                 return &worker->home.work; /* it counts as asleep until it waits or comes again */

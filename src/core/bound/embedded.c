@@ -1,10 +1,9 @@
 /*
  * embedded.c: the embedded loop: a bound thread inside another library's event loop (thrum/poll.h).
  *
- * In each turn it runs what there is, and leaves announced as one that sleeps in its set: so
- * whatever comes meanwhile makes the set readable, which the other loop waits for. The thread tells
- * itself, too, when it queues something then (th_bound_posted): its loop may have begun to wait for
- * all that it knows.
+ * In each turn it runs the available work, and leaves announced as sleeping in its set. New work
+ * then makes the set readable, which the other loop waits for. The thread also notifies itself when
+ * it queues something then (th_bound_posted), since the other loop may already be waiting.
  */
 #include <errno.h>
 #include <limits.h>

@@ -1,14 +1,14 @@
 /*
- * policy_bound.c: what a bound thread runs while it waits: what is tied to it; without workers also
- * what it has posted itself, in that order, and then what is loose: posted by external threads, or
- * due by its deadline.
+ * policy_bound.c: the work of a bound thread while it waits: first work that is tied to it, then,
+ * without workers, also its own posts, and then loose work: posted by external threads, or due by
+ * its deadline.
  */
 #include "core/ready/bound_wake.h"
 #include "core/policy/pick.h"
 #include "core/ready/submit.h"
 #include "core/bound/bound.h"
 
-/* Picks between looks at the deadlines, after which what is loose comes first. */
+/* Picks between checks of the deadlines, after which loose work comes first. */
 #define PICKS_PER_LOOK TH_LIMIT(16u, 2u)
 
 /* The most loose work in a row that comes before a fiber that yielded. */
@@ -50,7 +50,7 @@ static void submit_external(thrum_sched *sched, const th_chain *chain) {
     th_bound_wake(sched, chain->count);
 }
 
-/* With no workers: takes one of what external threads have posted. */
+/* With no workers: takes one post of an external thread. */
 static th_work *take_loose(th_worker *worker) {
     th_inject *inject = &worker->sched->inject;
     if (th_inject_is_empty(inject) || !th_inject_turn_begin(inject)) {
@@ -70,8 +70,8 @@ static th_work *take_loose(th_worker *worker) {
 }
 
 /*
- * The pick at each interval: takes what an endless row of ready work would keep waiting, as other
- * policies do. What is in the inbox is queued, since such a row never leaves the list empty.
+ * The pick at each interval: takes work that an endless row of ready work would keep waiting, as
+ * other policies do. The inbox is queued, since such a row never leaves the list empty.
  */
 static th_work *pick_fairly(th_worker *worker) {
     worker->picks.until_inject = worker->sched->config.global_interval;
