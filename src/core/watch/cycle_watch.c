@@ -21,7 +21,7 @@ int64_t th_watch_interval = TH_LIMIT(500000000ll, 0ll);
 /* Looks that are left out in a row while no work begins: bound threads wait uncounted. */
 #define SKIPS_MAX 3u
 
-/* What the watcher remembers from one look to the next. */
+/* The watcher's memory from one look to the next. */
 typedef struct memory {
     th_activity activity;
     th_suspicion suspicion;
@@ -52,7 +52,7 @@ static void tell(thrum_sched *sched, const th_cycles *cycles, unsigned i) {
     }
 }
 
-/* A cycle is told when two looks have seen it: a cancel that has begun may end it meanwhile. */
+/* A cycle is reported when two looks have seen it: a cancel that has begun may end it meanwhile. */
 static void look_for_cycles(thrum_sched *sched, memory *m) {
     th_cycles *cycles = th_cycles_find(sched);
     memory now = *m;
@@ -96,7 +96,7 @@ static void watch(void *arg) {
         const int64_t now = th_os_now();
         const int64_t rest = RESTS * (now - began);
         const int64_t until = now + (rest > interval ? rest : interval);
-        /* relaxed: what the stopper did before it is of no interest here */
+        /* relaxed: the stopper's earlier writes do not matter here */
         while (!th_load_relaxed(xends) && th_os_futex_wait(xends, 0, until) != -ETIMEDOUT) {
         }
         if (th_load_relaxed(xends)) { /* relaxed: as above */

@@ -9,14 +9,14 @@
 #include "core/state/worker.h"
 
 /*
- * The time between two looks, half a second; 0: there is no watcher. A test that has many deadlocks
- * told shortens it before the start.
+ * The time between two looks, half a second; 0: there is no watcher. A test that expects many
+ * reports shortens it before the start.
  */
 extern int64_t th_watch_interval;
 
 /*
- * By the start and the stop, while the scheduler's workers have their threads. What stderr has not
- * taken of a report by the stop's deadline is left out.
+ * By the start and the stop, while the scheduler's workers have their threads. If stderr has not
+ * taken all of a report by the stop's deadline, the rest is dropped.
  */
 void th_cycle_watch_start(thrum_sched *sched);
 void th_cycle_watch_stop(thrum_sched *sched, int64_t deadline);

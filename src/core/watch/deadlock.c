@@ -25,7 +25,7 @@
 typedef struct sleepers {
     bool all;         /* whether each of them sleeps */
     uint64_t sleeps;  /* sum of their xsleeps */
-    uint64_t resumes; /* how often they, and what is tied to them, have gone on */
+    uint64_t resumes; /* how often they, and work tied to them, have gone on */
     uint64_t binds;   /* the value of bound_binds */
 } sleepers;
 
@@ -51,7 +51,7 @@ static sleepers count_sleepers(thrum_sched *sched) {
 }
 
 static void wakes(th_worker *worker) {
-    /* relaxed: an old value only says that it slept, which was then so between the two sums */
+    /* relaxed: an old value only means that it slept, which was then true between the two sums */
     th_store_relaxed(&worker->xsleeps, worker->xsleeps + 1);
 }
 
@@ -86,7 +86,7 @@ static bool any_listed_in(th_timers *timers) {
          t = th_wheel_next(&timers->wheel, t)) {
         const th_timed *timed = th_timed_of(t);
         any = timed->kind != TH_WORK_WAIT &&
-              /* relaxed: one that is made due at this moment is counted (th_task_is_due) */
+              /* relaxed: a task that is made due at this moment is counted (th_task_is_due) */
               (th_load_relaxed(&timed->xword) & TH_TASK_PLACE) != 0;
     }
     th_lock_release(&timers->lock);
@@ -167,7 +167,7 @@ static bool is_deadlocked(thrum_sched *sched, th_deadlock_place *place) {
 
 /* ---- plain threads ---- */
 
-/* Whether one that has called the scheduler runs, or would if it had a processor. */
+/* Whether a plain thread that has called the scheduler is running or runnable. */
 static bool any_plain_runs(thrum_sched *sched) {
     const th_thread *self = th_thread_self();
     bool any = false;
@@ -195,7 +195,7 @@ void th_deadlock_hand_over(th_text *text) {
     th_text_free(text);
 }
 
-/* Waits in a cycle are told with the others, and not once more by themselves. With the lock. */
+/* Waits in a cycle are reported with the others, and not again on their own. With the lock. */
 static void word(thrum_sched *sched, const th_deadlock_place *place, th_text *text) {
     sched->deadlock_told = *place;
     th_cycles *cycles = th_cycles_find(sched);

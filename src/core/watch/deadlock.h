@@ -12,10 +12,10 @@
 #include "core/report/words.h"
 #include "core/state/worker.h"
 
-/* Is told of threads that go to sleep: see above. */
+/* Notified of threads that go to sleep: see above. */
 extern const th_watch th_deadlock_watch;
 
-/* What the watcher remembers of a deadlock that it has seen, and not told yet. All 0: of none. */
+/* A deadlock that the watcher has seen and not yet reported. All 0: none. */
 typedef struct th_suspicion {
     th_deadlock_place place;
     unsigned looks;  /* that have seen it */
@@ -32,7 +32,7 @@ bool th_deadlock_look(thrum_sched *sched, th_suspicion *suspicion);
 /*
  * Hands a report to the hook or to stderr, ends it, and aborts if the config says so. The watcher
  * calls it without deadlock_lock, which bound threads take to go to sleep, since it may take as
- * long as the reader of stderr likes. Where there is no watcher the lock is held.
+ * long as the reader of stderr likes. If there is no watcher, the lock is held.
  */
 void th_deadlock_hand_over(th_text *text);
 

@@ -24,9 +24,9 @@ static unsigned users[TH_OS_SIGNALS]; /* schedulers that each signal asks */
 static th_os_thread thread;           /* while there are some */
 static unsigned asked_count;          /* how many there are */
 
-static th_lock lock = TH_LOCK_INIT; /* protects the next four, and what the list holds */
-static thrum_sched *asked;          /* those that a signal asks, by next_asked */
-static thrum_sched *dumped;         /* the one that is being dumped, without the lock; or NULL */
+static th_lock lock = TH_LOCK_INIT; /* protects the next four, and the list's members */
+static thrum_sched *asked;          /* schedulers that a signal dumps, by next_asked */
+static thrum_sched *dumped;         /* the scheduler being dumped, without the lock; or NULL */
 static bool over;                   /* the thread is to end */
 static uint32_t xdumps;             /* grows with each dump that is over; stops sleep on it */
 static uint32_t xhurry;             /* 1: the dump's scheduler cannot wait for stderr any longer */
@@ -36,7 +36,7 @@ static uint32_t xsequence;            /* grows with each of them; the thread sle
 
 /* In a handler, on any thread. */
 static void on_signal(int number) {
-    th_add_release(&xcame[number], 1u); /* pairs: dump_those_asked; what the sender did */
+    th_add_release(&xcame[number], 1u); /* pairs: dump_those_asked; the sender's writes */
     th_add_release(&xsequence, 1u);     /* pairs: serve; the count */
     th_os_futex_wake(&xsequence, 1);
 }
@@ -51,10 +51,10 @@ typedef struct page {
 
 /*
  * Waits until stderr takes a page: it may be a pipe that is full. False: a stop cannot wait any
- * longer, so what is left of the dump is left out.
+ * longer, so the rest of the dump is dropped.
  */
 static bool can_print(void) {
-    /* relaxed: a flag; what the stop did before it is of no interest here */
+    /* relaxed: a flag; the stop's earlier writes do not matter here */
     while (!th_os_stderr_waits(PATIENCE_MS)) {
         if (th_load_relaxed(&xhurry)) {
             return false;
@@ -93,7 +93,8 @@ static void dump(thrum_sched *sched) {
 /* With the lock: one whose signal has come since it was dumped last, or NULL. */
 static thrum_sched *next_asked(void) {
     for (thrum_sched *sched = asked; sched; sched = sched->next_asked) {
-        /* pairs: on_signal; what the sender did. Signals that come from now on ask once more */
+        /* pairs: on_signal; the sender's writes. Signals that come from now on cause another
+         * dump */
         uint32_t came = th_load_acquire(&xcame[sched->config.dump_signal]);
         if (came != sched->asked_told) {
             sched->asked_told = came;
@@ -206,7 +207,8 @@ static int begin(thrum_sched *sched, int signal) {
     return code;
 }
 
-/* What the environment has wished for is no reason not to start: one line, and no dumps. */
+/* A wish of the environment is no reason to refuse to start: prints one line, and makes no
+ * dumps. */
 static int do_without(thrum_sched *sched, int code) {
     char name[TH_OS_SIGNAL_TEXT];
     char line[160];

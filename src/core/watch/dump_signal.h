@@ -10,14 +10,14 @@
 
 /*
  * For the start, when the scheduler is whole: from now on the signal is caught, if its config names
- * one. -EINVAL, -EBUSY: as th_os_signal_catch; -EAGAIN, -ENOMEM: there is no thread. Where the
- * signal is what THRUM_DUMP names it returns 0 all the same, and one line says so.
+ * one. -EINVAL, -EBUSY: as th_os_signal_catch; -EAGAIN, -ENOMEM: there is no thread. If THRUM_DUMP
+ * names the signal, it still returns 0, and prints one line about the failure.
  */
 int th_dump_signal_begin(thrum_sched *sched);
 
 /*
- * For the stop: waits until a dump of it that has begun is over; what stderr has not taken by the
- * deadline is left out. Nothing if none was begun.
+ * For the stop: waits until a dump of it that has begun is over. If stderr has not taken all by the
+ * deadline, the rest is dropped. Does nothing if no dump has begun.
  */
 void th_dump_signal_end(thrum_sched *sched, int64_t deadline);
 

@@ -25,12 +25,12 @@
 #define ANSWER_NS 500000000ll /* the longest wait for an answer of a thread */
 #define OVERDUE_NS 1000000    /* a deadline that is later by so much waits */
 
-/* What the looks have shown of one worker. */
+/* The result of the looks at one worker. */
 typedef struct th_seen_run {
     uint64_t tick; /* its xtick at the last look */
     unsigned lone; /* its lone_yields at the last look */
     int64_t since; /* the time of the look that first saw this tick; 0: there was none */
-    int64_t held;  /* the time that the looks since then stand for */
+    int64_t held;  /* the time that the looks since then represent */
     uint64_t told; /* the number of its report; 0: it has not been reported */
 } th_seen_run;
 
@@ -66,9 +66,9 @@ static int64_t interval(const thrum_sched *sched) {
 /* ---- the run ---- */
 
 /*
- * What runs on the worker; false: no body of a task does, or it has picked again meanwhile. Stacks
- * stay mapped as long as the scheduler lives, so this may read of a fiber that goes on. Not shown
- * to the thread sanitizer, like all that is read of one (snapshot.c).
+ * Finds the task that runs on the worker; false: no task's body runs, or it has picked again
+ * meanwhile. Stacks stay mapped as long as the scheduler lives, so this may read a fiber that goes
+ * on. Hidden from the thread sanitizer, like all such reads (snapshot.c).
  */
 static TH_NO_TSAN bool see(th_stall *stall) {
     const th_worker *worker = stall->worker;
@@ -202,7 +202,7 @@ static void ask(th_stall *stall, th_backtrace *backtrace) {
     }
     stall->computes = true;
     stall->at = answer->at;
-    if (answer->after) { /* it comes before what is on the stack */
+    if (answer->after) { /* it comes before the calls on the stack */
         answer->count -= answer->count == TH_OS_PROBE_WORDS;
         memmove(answer->words + 1, answer->words, answer->count * sizeof answer->words[0]);
         answer->words[0] = answer->after;
@@ -215,7 +215,8 @@ static void ask(th_stall *stall, th_backtrace *backtrace) {
 
 /*
  * Finds the calls. A thread that waits in a system call is read from outside, as in a dump: a
- * signal would end some calls early. Only one that runs is asked, or that waits for a processor.
+ * signal would end some calls early. Only a thread that runs, or waits for a processor, gets the
+ * signal.
  */
 static void find_calls(th_stall *stall, th_backtrace *backtrace) {
     th_stacks *stacks = &stall->worker->sched->stacks;
@@ -231,7 +232,7 @@ static void find_calls(th_stall *stall, th_backtrace *backtrace) {
         th_backtrace_ends(backtrace, 0, stall->fn);
     }
     stall->waits = pointer != 0;
-    /* Where the system does not tell, it may sleep: a signal would end that. */
+    /* If the system does not report it, the thread may be asleep: a signal would end that. */
     stall->computes = !pointer && th_os_thread_runs(number);
     if (stall->computes) {
         ask(stall, backtrace);
@@ -267,7 +268,7 @@ static void add_calls(th_text *text, const th_stall *stall) {
     }
 }
 
-/* ---- what waits behind it ---- */
+/* ---- work waiting behind it ---- */
 
 /* Pinned work that the worker has collected: its own list, so not shown to the sanitizer. */
 static TH_NO_TSAN uint64_t pinned_at(const th_worker *worker) {
@@ -419,7 +420,7 @@ static void look_at(thrum_sched *sched, unsigned i, int64_t now, int64_t span) {
     }
 }
 
-/* A look that comes late stands for one in time: perhaps the process was stopped, or starved. */
+/* A late look counts as one in time: perhaps the process was stopped, or starved. */
 static void look(thrum_sched *sched) {
     struct th_stalls_memory *memory = sched->stalls.memory;
     int64_t now = th_os_now();
@@ -467,7 +468,7 @@ static void watch(void *arg) {
     th_stalls *stalls = &sched->stalls;
     th_os_thread_reports();
     th_thread_self()->watches = sched; /* a stop in a hook would wait for this thread */
-    /* relaxed: what the stopper did before it is of no interest here */
+    /* relaxed: the stopper's earlier writes do not matter here */
     while (th_load_relaxed(&stalls->xstate) != TH_STALLS_ENDS) {
         look(sched);
         int64_t until = th_os_now() + interval(sched);

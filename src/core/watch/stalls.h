@@ -1,6 +1,6 @@
 /*
  * stalls.h: watching for stalls: workers that run one task for longer than `stall_ms`. A thread of
- * the scheduler's own, the *watchdog*, looks at them, and reports each stall once. It rests while
+ * the scheduler's own, the *watcher*, looks at them, and reports each stall once. It rests while
  * all workers sleep. core/watch/STALLS.md has the argument. Without `stall_ms` there is none of
  * this.
  */
@@ -12,11 +12,11 @@
 
 /* Before the workers' threads are started: takes memory, and the signal. False: no memory. */
 bool th_stalls_make(thrum_sched *sched);
-/* Behind them: starts the watchdog. If the system refuses its thread, no stall is reported. */
+/* Behind them: starts the watcher. If the system refuses its thread, no stall is reported. */
 void th_stalls_start(thrum_sched *sched);
 /*
- * Before the workers' threads are ended: ends the watchdog, and waits for that. What stderr has not
- * taken of a report by the deadline is left out.
+ * Before the workers' threads are ended: ends the watcher, and waits for that. If stderr has not
+ * taken all of a report by the deadline, the rest is dropped.
  */
 void th_stalls_stop(thrum_sched *sched, int64_t deadline);
 
@@ -40,7 +40,7 @@ typedef struct th_stalled {
 /* The latest stalls, the last one first, at most TH_STALLED_MAX; how many. Any thread. */
 unsigned th_stalls_latest(thrum_sched *sched, th_stalled out[]);
 
-/* When they are joined: gives back what was taken. */
+/* When they are joined: frees the watcher's resources. */
 void th_stalls_free(thrum_sched *sched);
 
 #endif
