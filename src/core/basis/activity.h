@@ -32,7 +32,7 @@ static inline void th_activity_began(uint64_t *xcounter) {
 static inline void th_activity_ended(uint64_t *xcounter) {
     /* relaxed: only this thread writes it */
     uint64_t ended = th_load_relaxed(xcounter) + 1;
-    /* pairs: sum_ends; a reader of this end also reads what was counted before it */
+    /* pairs: sum_ends; a reader of this end also reads the earlier counts */
     th_store_release(xcounter, ended);
 }
 

@@ -1,8 +1,8 @@
 /*
- * affinity.h: on which CPUs the threads of a scheduler run.
+ * affinity.h: the CPUs on which a scheduler's threads run.
  *
- * The *set* is what the config names, else the CPUs that the caller of thrum_sched_start may use.
- * The config's thrum_affinity says which part of it each worker gets; the threads of the blocking
+ * The *set* is the one in the config, else the CPUs that the caller of thrum_sched_start may use.
+ * The config's thrum_affinity selects the part that each worker gets; the threads of the blocking
  * pool get all of it.
  */
 #ifndef TH_AFFINITY_H

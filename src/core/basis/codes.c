@@ -39,7 +39,7 @@ thrum_time thrum_after_s(int64_t s) {
     return after(s, 1000000000);
 }
 
-/* The text for a code that is not the library's: a user's function returned -errno, say. */
+/* The text for a code that is not the library's, such as -errno from a user's function. */
 static const char *text_of_system(int err) {
     const char *text = err == INT_MIN ? NULL : th_os_error_text(-err);
     return text ? text : "unknown error";

@@ -1,5 +1,5 @@
 /*
- * config.c: defaults and the environment. config_check.c says which values are allowed.
+ * config.c: defaults and the environment. config_check.c has the allowed values.
  */
 #include "core/basis/config.h"
 
@@ -138,14 +138,13 @@ static void to_stderr(void *ctx, const char *piece, size_t length) {
 }
 
 /*
- * One line, once, since what was wished for without success would only be missed when it is too
- * late.
+ * Prints one line, once: otherwise the failed wish would only be noticed when it is too late.
  */
 static void tell_unknown(const char *name, const char *text) {
     static uint32_t xtold;
     char line[256];
     th_plain out = {.take = to_stderr, .bytes = line, .room = sizeof line};
-    /* relaxed: only who is first counts */
+    /* relaxed: only the first caller counts */
     if (!th_xchg_relaxed(&xtold, 1u)) {
         th_plain_put(&out, "thrum: %s names no signal that can request a dump: ", name);
         th_plain_quoted(&out, text);

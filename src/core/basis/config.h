@@ -1,5 +1,5 @@
 /*
- * config.h: turns the config that the program passed into the one that a scheduler uses.
+ * config.h: turns the program's config into the one that a scheduler uses.
  */
 #ifndef TH_CONFIG_H
 #define TH_CONFIG_H
@@ -23,7 +23,7 @@ bool th_config_env_trace(void);
 /* The number of spare workers that a settled config asks for. */
 unsigned th_config_spares(const thrum_config *config);
 
-/* The hooks of those that name none: the system's heap. */
+/* The default hooks: the system's heap. */
 void *th_alloc_default(void *ctx, size_t size);
 void th_free_default(void *ctx, void *ptr);
 

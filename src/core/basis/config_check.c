@@ -1,5 +1,5 @@
 /*
- * config_check.c: which values of a config are allowed, and a text that names the one that is not.
+ * config_check.c: the allowed values of a config, and a text that names the wrong one.
  */
 #include <inttypes.h>
 #include <stdarg.h>

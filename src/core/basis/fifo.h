@@ -21,7 +21,7 @@ typedef struct th_fifo {
     th_mcsp ready; /* work in order: the combiner publishes, any thread takes */
 } th_fifo;
 
-/* The capacity of a block for the one that the config asks for: a power of two. */
+/* Rounds the config's capacity of a block up to a power of two. */
 static inline unsigned th_fifo_capacity(unsigned asked) {
     unsigned capacity = 1;
     while (capacity < asked && capacity < TH_FIFO_BLOCK_MAX) {

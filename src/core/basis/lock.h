@@ -35,7 +35,7 @@ void th_lock_wake(th_lock *lock);
 /* Takes it if it is free. */
 static inline bool th_lock_try(th_lock *lock) {
     uint32_t free_word = 0;
-    /* pairs: th_lock_release; takes over what the holder before wrote */
+    /* pairs: th_lock_release; takes over the previous holder's writes */
     return th_cas_acquire(&lock->xword, &free_word, 1);
 }
 
@@ -46,7 +46,7 @@ static inline void th_lock_acquire(th_lock *lock) {
 }
 
 static inline void th_lock_release(th_lock *lock) {
-    /* pairs: th_lock_try, th_lock_acquire_slow; publishes what was written under the lock */
+    /* pairs: th_lock_try, th_lock_acquire_slow; publishes the writes under the lock */
     if (th_unlikely(th_xchg_release(&lock->xword, 0) == 2)) {
         th_lock_wake(lock);
     }

@@ -1,5 +1,5 @@
 /*
- * policy_state.h: what the policies keep for a worker. All of it is the owner's alone, but the
+ * policy_state.h: the policies' state for a worker. All of it is the owner's alone, except the
  * places of fifo's outbox, which rescuers empty (queue/batch.h).
  */
 #ifndef TH_POLICY_STATE_H
@@ -15,7 +15,7 @@ typedef struct th_picks {
     unsigned until_inject;  /* picks until the inject queue comes first */
     unsigned fair_interval; /* the last start value of until_inject (th_fair_interval) */
     uint64_t fair_at;       /* the time at which that was set, in ticks */
-    uint64_t left_at;       /* the time of its last look at what others leave, in ticks */
+    uint64_t left_at;       /* the time of its last look at work left by others, in ticks */
     bool fair_last;         /* the pick before was a fair one (an interval of 1) */
     bool brisk;             /* the last runs were short: it may take a batch at once */
     unsigned pinned_runs;   /* runs in a row through the pinned inbox */
@@ -30,7 +30,7 @@ typedef struct th_sharded_worker {
     uint64_t yields_end;    /* ring position behind the work present when a pinned fiber yielded */
     uint64_t *yield_marks;  /* for each place in `yields`: the ring's tail at the yield */
     uint64_t inject_end;    /* ring position behind the last work that came from the inject queue */
-    unsigned inject_streak; /* runs from the inject queue since the last one that yielded */
+    unsigned inject_streak; /* runs from the inject queue since the last yielded fiber */
     unsigned lifo_runs;     /* runs in a row through the LIFO slot */
     unsigned polls;         /* resumes of fibers that yielded */
     unsigned searches;      /* searches for something to steal */

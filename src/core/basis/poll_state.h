@@ -17,9 +17,9 @@ typedef struct thrum_sched thrum_sched;
 #define TH_POLL_EVENTS TH_LIMIT(64u, 2u)
 
 /*
- * Is told of a ready descriptor, by the key under which it was added; puts what becomes runnable
- * into by->due, or queues it elsewhere. In the worker's context. Without bits: what was put off
- * until now under this key (th_poll_put_off).
+ * Called for a ready descriptor, with the key under which it was added; puts the work that becomes
+ * runnable into by->due, or queues it elsewhere. In the worker's context. Without bits: for the
+ * event put off until now under this key (th_poll_put_off).
  */
 typedef void (*th_poll_fn)(th_worker *by, uint64_t key, uint32_t bits);
 
@@ -37,8 +37,8 @@ typedef struct th_poller {
     alignas(TH_CACHE_LINE) uint32_t xmembers; /* descriptors in the set, about */
     uint64_t xlooked_at;                      /* the time of the last look at it, in ticks */
     uint64_t xstill_at;     /* when its owner was last seen not to look for a while, in ticks */
-    uint64_t xrefused_tick; /* the owner's xtick when a look found nothing of what it was for */
-    uint64_t xput_off;      /* the key of what is to be told before the next look; 0: nothing is */
+    uint64_t xrefused_tick; /* the owner's xtick when a look found nothing of its kind */
+    uint64_t xput_off;      /* the key of the event put off until the next look; 0: none */
 
     /* The owner's, from its sleep until it has gone on, or in a look at whichever set. */
     unsigned got;
@@ -48,7 +48,7 @@ typedef struct th_poller {
     th_os_event events[TH_POLL_EVENTS];
 } th_poller;
 
-/* What wakes a worker that sleeps in its set later (core/ready/alarm.h). */
+/* Wakes a worker that sleeps in its set later (core/ready/alarm.h). */
 #define TH_ALARM_NONE INT32_MIN
 typedef struct th_alarm {
     th_lock lock;

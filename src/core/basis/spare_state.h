@@ -1,5 +1,5 @@
 /*
- * spare_state.h: spare workers, and what is known of workers that are held up by one task
+ * spare_state.h: spare workers, and the record of workers that are held up by one task
  * (core/worker/SPARES.md).
  */
 #ifndef TH_SPARE_STATE_H
@@ -8,7 +8,7 @@
 #include "base/cc.h"
 #include "core/basis/lock.h"
 
-/* What the looks have shown of one worker. */
+/* The result of the looks at one worker. */
 typedef struct th_held {
     uint64_t tick;      /* its xtick at the last look */
     int64_t since;      /* the time of the look that first saw this tick; 0: there was none */
@@ -27,11 +27,11 @@ typedef struct th_spare_set {
     unsigned wanted;  /* how many of these are wanted, by the last look */
     unsigned blocked; /* held-up workers whose threads are blocked, by the last look */
     bool computing;   /* there are held-up workers that compute, by the last look */
-    bool stuck;       /* what waits is not served by any worker, by the last look */
+    bool stuck;       /* waiting work is served by no worker, by the last look */
     unsigned running; /* workers that did not sleep at the last look */
     unsigned cpus;    /* constant: processors for its threads */
     bool has_monitor;
-    bool closed;           /* no more threads are started, and no spare looks */
+    bool closed;           /* no thread is started, and no spare monitors */
     unsigned free_looks;   /* looks in a row that found a free worker */
     int64_t looked_at;     /* the time of the last look */
     int64_t waiting_since; /* work has waited at each look since then; INT64_MAX: none waits */
@@ -48,8 +48,8 @@ typedef struct th_spare_set {
 typedef struct th_stint {
     bool active;       /* it is counted in `active` */
     bool slept;        /* it has slept, and found nothing yet; of regular workers as well */
-    bool ready;        /* it has what a worker needs to run */
-    bool fresh;        /* it has not looked yet at what the held-up workers leave */
+    bool ready;        /* its parts for running are made */
+    bool fresh;        /* it has not looked yet at work left by held-up workers */
     int64_t since;     /* the time since which it takes part */
     int64_t looked_at; /* when it last asked whether it is still wanted */
 } th_stint;

@@ -42,7 +42,7 @@ typedef struct th_stacks {
     void *(*alloc)(void *ctx, size_t size);
     void (*free)(void *ctx, void *ptr);
     void *ctx;
-    size_t mprotect_max; /* mprotect guards of the process beyond which AUTO makes no more */
+    size_t mprotect_max; /* the most mprotect guards in the process that AUTO makes */
 } th_stacks;
 
 #endif

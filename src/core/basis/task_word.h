@@ -1,7 +1,7 @@
 /*
  * task_word.h: the state of an intrusive task. core/task/TASKS.md has the table of its transitions.
  *
- * reserved_word is what wakeups, signals, deadlines and cancels agree on:
+ * reserved_word coordinates wakeups, signals, deadlines and cancels:
  *
  *     bit 0  WAITING    posted to wait; the first of the next four bits makes it due
  *     bit 1  WOKEN      a wakeup, remembered until a run begins
@@ -20,8 +20,8 @@
  * once is not WAITING: such a post costs no locked instruction, and neither does its run unless a
  * wakeup comes.
  *
- * reserved_mark belongs to the owner and to the worker that runs the task. It says whether the task
- * is posted, so that a second post can be refused. It is no lock: two posts at a time are the
+ * reserved_mark belongs to the owner and to the worker that runs the task. It records whether the
+ * task is posted, so that a second post can be refused. It is no lock: two concurrent posts are the
  * callers' mistake.
  */
 #ifndef TH_TASK_WORD_H
@@ -58,7 +58,7 @@ extern th_task_unlist_fn th_task_xunlist; /* set before the first task has a pla
 
 /*
  * For reports, with the lock of timers: in which timers the task waits, and its turn
- * (core/inspect/world.h); NULL: it no longer stands there.
+ * (core/inspect/world.h); NULL: it is no longer there.
  */
 typedef const void *(*th_task_place_fn)(const thrum_task *task, uint32_t word, uint32_t *turn);
 extern th_task_place_fn th_task_xplace; /* likewise */

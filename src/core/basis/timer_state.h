@@ -1,5 +1,5 @@
 /*
- * timer_state.h: what a set of timers is, and its entries (timer.h).
+ * timer_state.h: a set of timers, and its entries (timer.h).
  */
 #ifndef TH_TIMER_STATE_H
 #define TH_TIMER_STATE_H
@@ -25,8 +25,7 @@ typedef struct th_timers {
     th_work *fired;     /* with the lock: the entry being taken; no local, see base/annotate.h */
     uint32_t roots; /* with the lock: those of the last taken that are bound threads' own waits */
     th_chain loose; /* with the lock: entries taken by a thread that is no worker */
-    uint64_t
-        xreadied; /* with the lock: the xreadied (th_activity) of what such threads have fired */
+    uint64_t xreadied; /* with the lock: xreadied (th_activity) of their firings */
 } th_timers;
 
 /*
@@ -43,7 +42,7 @@ typedef struct th_timed {
     th_timer timer;
 } th_timed;
 
-#define TH_TIMED_IN 256u /* it stands in the timers */
+#define TH_TIMED_IN 256u /* it is in the timers */
 
 #define TH_TIMERS_IN_ORDER 1u  /* the policy has deadlines and posts in one order (submit_due) */
 #define TH_TIMERS_CANCELLED 2u /* a stop's deadline has passed: no task waits for one any more */

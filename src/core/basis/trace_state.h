@@ -10,7 +10,7 @@
 
 /* Flags of a worker's `xextra`: extra duties of each run. */
 #define TH_EXTRA_PIN_ALL 1u /* constant: a task stays on the worker that first ran it */
-#define TH_EXTRA_TRACE 2u   /* a trace is on; its number stands from TH_EXTRA_NUMBER on */
+#define TH_EXTRA_TRACE 2u   /* a trace is on; its number begins at TH_EXTRA_NUMBER */
 #define TH_EXTRA_RECLAIM 4u /* memory may have to be given back (reclaim.h) */
 #define TH_EXTRA_SERIES 8u  /* with TRACE: short runs may share a mark (trace_series.h) */
 #define TH_EXTRA_NUMBER 8u  /* the lowest bit of the trace's number, 1 to 255 */

@@ -1,16 +1,15 @@
 /*
- * waiter_state.h: what a wait is (wait.h).
+ * waiter_state.h: a wait (wait.h).
  *
  * The state word, xword:
  *
  *     bit  0     PARKED     the fiber's stack is safe to resume / the thread sleeps on the word
- *     bits 1-2   outcome    0 waiting, else what ended the wait: WOKEN, TIMEDOUT or CANCELLED
- *     bit  3     RELEASED   the wait may return; the waker sets it and never touches the waiter
- *                           again
+ *     bits 1-2   outcome    0 waiting, else the end of the wait: WOKEN, TIMEDOUT or CANCELLED bit
+ *     3     RELEASED   the wait may return; the waker sets it and never touches the waiter again
  *     bit  4     LEFT       a waker that came too late is done with the waiter (th_waiter_missed)
  *
- * A wait that is not timed skips the claim: the one RELEASED step says WOKEN, or CANCELLED, too. A
- * timed one is claimed first by what ends it.
+ * A wait that is not timed skips the claim: the one RELEASED step also sets WOKEN or CANCELLED. A
+ * timed wait is first claimed by the side that ends it.
  */
 #ifndef TH_WAITER_STATE_H
 #define TH_WAITER_STATE_H
@@ -27,9 +26,9 @@ typedef struct th_fiber th_fiber;
 #define TH_WAIT_RELEASED 8u
 #define TH_WAIT_LEFT 16u
 
-/* What a wait is for, as snapshots show it (snapshot.h). Their names stand in report.c. */
+/* The object of a wait, as snapshots show it (snapshot.h). report.c has the names. */
 typedef enum {
-    TH_ON_NOTHING, /* not said */
+    TH_ON_NOTHING, /* not given */
     TH_ON_MUTEX,
     TH_ON_READ, /* a rwlock */
     TH_ON_WRITE,
@@ -52,15 +51,15 @@ typedef enum {
     TH_ON_SLEEP,
     TH_ON_BLOCKING, /* a call that another thread makes */
     TH_ON_SCHED,    /* another scheduler, asked by a thread in the task's place */
-    /* The world outside: what follows, and the one before, may always end by themselves. */
-    TH_ON_INPUT, /* a direction of a descriptor; core/inspect/world.h tells which */
+    /* The world outside: these, and the one above, may always end by themselves. */
+    TH_ON_INPUT, /* a direction of a descriptor; core/inspect/world.h finds out which */
     TH_ON_OUTPUT,
     TH_ON_READINESS, /* of one or of several descriptors; the object is a direction of the first */
     TH_ON_CLOSE,     /* a direction that the last call is to leave */
     TH_ON_DIAL,      /* the object is a string, the caller's address */
     TH_ON_NAME,      /* the object is a string, the name of a host */
-    TH_ON_FILE,      /* the object is a string: what the operation does */
-    TH_ON_OUTSIDE,   /* the object is a string: what the caller says, "waits for ..." */
+    TH_ON_FILE,      /* the object is a string: the operation */
+    TH_ON_OUTSIDE,   /* the object is the caller's string: "waits for ..." */
     TH_ON_SIGNAL,    /* the object is an array of numbers, `note` how many */
     TH_ON_AMONG,     /* one of several things, descriptors among them; it has no object */
     TH_ON_KINDS
@@ -76,8 +75,8 @@ static inline bool th_on_has_owner(th_on on) {
 }
 
 /*
- * The note of a wait for readiness, or to dial: for what the first descriptor is to be ready
- * (TH_OS_IN, TH_OS_OUT), and from this bit on how many there are.
+ * The note of a wait for readiness, or to dial: the readiness of the first descriptor (TH_OS_IN,
+ * TH_OS_OUT), and from this bit on the number of descriptors.
  */
 #define TH_NOTE_COUNT 2
 
@@ -86,7 +85,7 @@ static inline bool th_on_is_outside(th_on on) {
     return on >= TH_ON_INPUT;
 }
 
-/* Whether what is waited for comes to all that wait, also to those that come round too late. */
+/* Whether the event comes to all waiters, including late ones. */
 static inline bool th_on_is_for_all(th_on on) {
     return on == TH_ON_JOIN || on == TH_ON_BARRIER;
 }
@@ -128,25 +127,25 @@ typedef struct th_waiter {
     };
     bool timed;    /* constant: something else than a wake may end it, so wakers claim it first */
     bool part;     /* constant: a part of `object`, a wait on several lists; timed as well */
-    bool listed;   /* it stands on its list; under the list's lock */
-    uint8_t on;    /* constant: what it waits for, a th_on */
+    bool listed;   /* it is on its list; under the list's lock */
+    uint8_t on;    /* constant: the kind of wait, a th_on */
     bool shielded; /* constant: never cancelled, only its deadline ends it early */
     int64_t deadline; /* the wait's deadline, as far as snapshots must know it, or TH_FOREVER */
     /*
      * For a waiter that is not timed and can be cancelled (cancel.h): takes it off the list, under
-     * the list's lock, if it still stands there. For a timed one of a plain thread that waits in
-     * the system: tells it, before the release. For one that no stack waits in (core/task/await.h):
+     * the list's lock, if it is still there. For a timed one of a plain thread that waits in the
+     * system: notifies it, before the release. For one without a waiting stack (core/task/await.h):
      * makes its task due, in place of the release, and returns false. Else NULL.
      */
     bool (*leave)(void *object, struct th_waiter *waiter);
-    void *object; /* the object that it waits for and on whose list it stands; a part's whole */
+    void *object; /* the object that it waits for, on whose list it is; a part's whole */
 } th_waiter;
 
 /*
  * A wait on several lists (core/wait/WAITING.md): the caller makes a `timed` waiter, the *whole*,
- * which stands on no list, and a *part* of it for each list. A waker that finds a part claims the
- * word of the whole; the one that wins leaves the part's number in the whole's `value` and releases
- * the whole. The caller takes all parts off their lists, under the lists' locks, before it returns.
+ * which is on no list, and a *part* of it for each list. A waker that finds a part claims the word
+ * of the whole; the winner leaves the part's number in the whole's `value` and releases the whole.
+ * The caller takes all parts off their lists, under the lists' locks, before it returns.
  */
 static inline void th_waiter_init_part(th_waiter *part, th_waiter *whole, int32_t number) {
     *part = (th_waiter){.timed = true, .part = true, .object = whole, .value = number};
