@@ -380,8 +380,10 @@ void th_bound_refuse(thrum_sched *sched, bool refuse) {
     th_lock_release(&sched->bound_lock);
 }
 
-/* Waits on a thread that is bound itself: work tied to it runs, since others may wait for that
- * work. */
+/*
+ * Waits on a thread that is bound itself: work tied to it runs, since others may wait for that
+ * work.
+ */
 static int wait_left_in_root(th_worker *root, int64_t deadline) {
     thrum_sched *sched = root->sched;
     th_lock_acquire(&sched->bound_lock);

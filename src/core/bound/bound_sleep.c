@@ -45,8 +45,10 @@ static int64_t earliest(const th_worker *worker) {
 /* Whether the root, which waits for no wake, can go on. */
 static bool may_go_on(const th_worker *worker) {
     if (worker->tie.leaving) {
-        /* relaxed: we see deferred work that is tied to us; others may take the work that they
-         * deferred */
+        /*
+         * relaxed: we see deferred work that is tied to us; others may take the work that they
+         * deferred
+         */
         return !worker->tie.held && !th_load_relaxed(&worker->sched->xdeferred);
     }
     /* relaxed: the lock that the root takes orders it (quiesce.c) */
@@ -127,8 +129,10 @@ static void unannounce(th_worker *worker) {
     }
 }
 
-/* Sleeps until there is something to do, it is notified, or a deadline passes; it may wake
- * early. */
+/*
+ * Sleeps until there is something to do, it is notified, or a deadline passes; it may wake
+ * early.
+ */
 static void sleep(th_worker *worker) {
     int64_t until;
     if (announce(worker, &until)) {
