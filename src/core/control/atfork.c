@@ -1,12 +1,12 @@
 /*
  * atfork.c: see atfork.h.
  *
- * The locks of the process are taken before a fork and given back after it, in both processes: else
- * the child might never get one that another thread of the parent held, and a scheduler of the
- * child's own would hang. They are held for a short time only, and in this order wherever one is
- * taken with another held: keys, cancel, external, caught, observed. In the child all schedulers of
- * the parent are abandoned: they refuse what would wait for workers that are not there. The
- * platform has locks of its own, which come after these (platform/unix/thread.c).
+ * The locks of the process are taken before a fork and given back after it, in both processes.
+ * Otherwise the child might never get a lock that another thread of the parent held, and the
+ * child's own scheduler would hang. They are held for a short time only, and in this order wherever
+ * one is taken with another held: keys, cancel, external, caught, observed. In the child all
+ * schedulers of the parent are abandoned: they refuse calls that would wait for missing workers.
+ * The platform has locks of its own, which come after these (platform/unix/thread.c).
  */
 #include "core/control/atfork.h"
 #include "core/control/observed.h"
@@ -32,7 +32,7 @@ th_lock th_observed_lock = TH_LOCK_INIT;
 void th_atfork_in_child(void (*fn)(void)) {
     for (unsigned i = 0; i < HIGHER_MAX; i++) {
         void (*seen)(void) = NULL;
-        /* relaxed: the word publishes nothing; what the function reads is in its own place */
+        /* relaxed: the word publishes nothing; the function's data is in its own place */
         if (th_load_relaxed(&xin_child[i]) == fn || th_cas_relaxed(&xin_child[i], &seen, fn) ||
             seen == fn) {
             break;
@@ -68,9 +68,9 @@ static void in_parent(void) {
 
 /*
  * Detaches the child's only thread from the parent's worker: it stays on the fiber's stack, but is
- * none of the workers any more, so that nothing it does reaches a queue. It keeps what the task
- * had: its identity as the owner of locks, and its values. At the end of the body the fiber is
- * found dirty, and the process ends there (run.c).
+ * no longer a worker, so that nothing it does reaches a queue. It keeps the task's identity as the
+ * owner of locks, and the task's values. At the end of the body the fiber is found dirty, and the
+ * process ends there (run.c).
  */
 static TH_NO_TSAN void orphan(void) {
     th_thread *thread = th_thread_self();
@@ -99,7 +99,7 @@ static TH_NO_TSAN void orphan(void) {
 static void in_child(void) {
     th_external_abandon();
     orphan();
-    th_lock_release(&th_caught_lock); /* those that have caught signals let go of them now */
+    th_lock_release(&th_caught_lock); /* owners of caught signals let go of them now */
     th_dump_signal_in_child();
     th_recorder_in_child();
     for (unsigned i = 0; i < HIGHER_MAX && xin_child[i]; i++) {

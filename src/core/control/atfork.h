@@ -1,5 +1,5 @@
 /*
- * atfork.h: what a fork of the process leaves in the child: memory as it was, and one thread.
+ * atfork.h: the child after a fork of the process: memory as it was, and one thread.
  */
 #ifndef TH_ATFORK_H
 #define TH_ATFORK_H

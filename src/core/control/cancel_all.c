@@ -20,9 +20,9 @@ static bool visit(void *ctx, const th_stack *stack, bool in_use) {
 }
 
 /*
- * What bound threads wait for by themselves. `bound_lock` is not held meanwhile: such a thread
- * keeps the list that it waits on until it has left, and may take that lock for what it runs next,
- * while a visit waits for the list. Records and their numbers stay until the scheduler's end.
+ * Visits the bound threads' own waits. `bound_lock` is not held meanwhile: such a thread keeps the
+ * list that it waits on until it has left, and may take that lock for its next work, while a visit
+ * waits for the list. Records and their numbers stay until the scheduler's end.
  */
 static void visit_roots(thrum_sched *sched) {
     th_lock_acquire(&sched->bound_lock); /* a thread that is bound later finds the flag */
@@ -35,12 +35,12 @@ static void visit_roots(thrum_sched *sched) {
 
 void th_cancel_all(thrum_sched *sched) {
     th_cancel_hold();
-    /* pairs: thrum_cancelled; what who stops has written. th_cancel_order follows */
+    /* pairs: thrum_cancelled; the stopping thread's writes. th_cancel_order follows */
     th_store_release(&sched->xcancelling, sched->xcancelling | TH_CANCEL_ALL);
     bool ordered = th_cancel_order(sched->can_order);
     th_cancel_let_go();
     th_timers_cancel_all(sched);
-    /* Without that order a fiber might be on its way back, so it is left to its waker. */
+    /* Without that order a fiber might be returning already, so it is left to its waker. */
     if (ordered) {
         th_stack_cursor at = {0};
         th_cancel_hold();

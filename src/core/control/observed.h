@@ -1,7 +1,7 @@
 /*
  * observed.h: schedulers that can be observed from outside (config: observe). Beside the misuse
- * reports these are the only calls of the core to what stands above it: observe/observe.c defines
- * them, since it serves what that folder prints.
+ * reports these are the only calls of the core to a layer above it. observe/observe.c defines them,
+ * since it serves that folder's output.
  */
 #ifndef TH_OBSERVED_H
 #define TH_OBSERVED_H

@@ -8,8 +8,8 @@
 #include "core/state/handle.h"
 
 /*
- * Returns what fn(arg) returns, or what the system says when it has no thread (-EAGAIN, -ENOMEM).
- * The fiber is told as waiting for the scheduler; no cancel ends that. `name` is the thread's.
+ * Returns the result of fn(arg), or the system's code if it has no thread (-EAGAIN, -ENOMEM).
+ * Reports show the fiber as waiting for the scheduler; no cancel ends that. `name` is the thread's.
  */
 int th_on_thread(const char *name, thrum_sched *sched, int (*fn)(void *arg), void *arg);
 

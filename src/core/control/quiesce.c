@@ -59,7 +59,7 @@ static int wait_in_thread(thrum_sched *sched, thrum_time deadline, th_quiesce_wh
     return result;
 }
 
-/* Waits on a bound thread of the scheduler's own: what is tied to it runs meanwhile. */
+/* Waits on one of the scheduler's own bound threads: work tied to it runs meanwhile. */
 static int wait_in_root(th_worker *worker, thrum_time deadline, th_quiesce_what what) {
     thrum_sched *sched = worker->sched;
     th_quiesce_waiter waiter = {.what = what, .bound = worker, .xflag = &worker->tie.xquiesced};

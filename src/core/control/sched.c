@@ -61,7 +61,7 @@ static bool make_strides(thrum_sched *sched) {
     return sched->strides != NULL;
 }
 
-/* Those that take part all the time are made whole; the spares when they are needed. */
+/* Regular workers are made whole; spares when they are needed. */
 static bool make_workers(thrum_sched *sched, unsigned regular, unsigned spares) {
     size_t align = alignof(th_worker);
     unsigned count = regular + spares;
@@ -147,7 +147,7 @@ static bool make_cpus(thrum_sched *sched, const th_os_cpuset *cpus) {
     return sched->cpus != NULL;
 }
 
-/* Makes what is known of held-up workers, if there are spares. */
+/* Makes the record of held-up workers, if there are spares. */
 static bool make_spares(thrum_sched *sched, const th_os_cpuset *cpus) {
     th_os_cpuset granted;
     if (sched->workers_count == sched->workers_regular) {
@@ -265,7 +265,7 @@ static int start(thrum_sched **out, const thrum_config *config, bool is_run) {
         sched->is_run = is_run;
         th_external_open(sched); /* from here on a stale handle may name it */
         unsigned started;
-        int refused; /* what the system says of the signal, or of the thread for dumps */
+        int refused; /* the system's code for the signal, or for the thread for dumps */
         result = start_threads(sched, &started);
         refused = result ? 0 : th_recorder_begin(sched);
         refused = result || refused ? refused : th_dump_signal_begin(sched);
@@ -307,8 +307,9 @@ int thrum_sched_start(thrum_sched **out, const thrum_config *config) {
 enum { RUNNING, STOPPING, CANCELLED, SETTLED };
 
 /*
- * Makes the caller the one that stops the scheduler, or returns why it is not. `*before` is the
- * value before. The caller counts as inside meanwhile, since thrum_run may be at its end.
+ * Makes the caller the stopper of the scheduler, or returns a code with the reason why not.
+ * `*before` is the value before. The caller counts as inside meanwhile, since thrum_run may be at
+ * its end.
  */
 static int begin_stop(thrum_sched *sched, bool own, uint32_t *before) {
     th_external *record = th_external_enter(sched, false);
@@ -317,12 +318,12 @@ static int begin_stop(thrum_sched *sched, bool own, uint32_t *before) {
     }
     *before = RUNNING;
     /*
-     * pairs: th_external_enter; what came before the call, for a post that is refused. The fence in
-     * th_external_wait_left orders it before the records are read
+     * pairs: th_external_enter; the writes before the call, for a post that is refused. The fence
+     * in th_external_wait_left orders it before the records are read
      */
     bool ours = th_cas_release(&sched->xstopping, before, STOPPING);
     if (!ours && (*before == CANCELLED || (own && *before == SETTLED))) {
-        /* pairs: end_stop; what the earlier stop did */
+        /* pairs: end_stop; the earlier stop's writes */
         ours = th_cas_acquire(&sched->xstopping, before, STOPPING);
     }
     th_external_leave(sched, record);
@@ -331,7 +332,7 @@ static int begin_stop(thrum_sched *sched, bool own, uint32_t *before) {
 
 /* The caller no longer stops it; a thrum_run that has started it may go on, and free it. */
 static void end_stop(thrum_sched *sched, uint32_t state) {
-    /* pairs: begin_stop; what the stop did */
+    /* pairs: begin_stop; the stop's writes */
     th_store_release(&sched->xstopping, state);
     th_os_futex_wake(&sched->xstopping, 1); /* the word may be gone: that is allowed */
 }
@@ -353,7 +354,7 @@ static int stop(thrum_sched *sched, thrum_time deadline, bool own) {
     if (result) {
         bool refused = result == -ETIMEDOUT || before != RUNNING;
         th_bound_refuse(sched, refused);
-        /* Other failures restore what was before the call. */
+        /* Other failures restore the state before the call. */
         end_stop(sched, result == -ETIMEDOUT ? CANCELLED : before);
         return result;
     }
@@ -387,15 +388,15 @@ int thrum_sched_stop(thrum_sched *sched) {
 /* ---- thrum_run ---- */
 
 /*
- * Another thread stops the scheduler: it waits until this one unbinds, and this one until the other
- * has done what it can.
+ * Another thread stops the scheduler: it waits until this one unbinds, and this one waits until the
+ * other can do no more.
  */
 static void wait_for_stopper(thrum_sched *sched) {
     th_worker *root = th_bound_root();
     if (root) {
         th_bound_leave(root);
     }
-    /* relaxed: our own stop comes next, and acquires what the other one did (begin_stop) */
+    /* relaxed: our own stop comes next, and acquires the other one's writes (begin_stop) */
     while (th_load_relaxed(&sched->xstopping) == STOPPING) {
         (void)th_os_futex_wait(&sched->xstopping, STOPPING, TH_FOREVER);
     }
@@ -409,7 +410,7 @@ static void stop_run(thrum_sched *sched) {
         if (result == -EBUSY) {
             wait_for_stopper(sched);
         } else {
-            th_backoff(&spins); /* no workers, and no stack for what is left: perhaps soon */
+            th_backoff(&spins); /* no workers, and no stack for the rest: perhaps soon */
         }
     }
 }

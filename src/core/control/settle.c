@@ -15,8 +15,8 @@
 #include "thrum/sched.h"
 
 /*
- * Waits until nothing is left. What only waits for a wakeup is cancelled once nothing else is there
- * that could wake it.
+ * Waits until nothing is left. Tasks that only wait for a wakeup are cancelled once nothing is left
+ * that could wake them.
  */
 static int drain(thrum_sched *sched, thrum_time deadline) {
     unsigned spins = 0;
@@ -31,8 +31,8 @@ static int drain(thrum_sched *sched, thrum_time deadline) {
 }
 
 /*
- * Without workers a thread must be bound to run what is left. When all is done nothing new comes,
- * so none is bound: there may be no memory for it.
+ * Without workers a thread must be bound to run the remaining work. When all is done nothing new
+ * comes, so none is bound: there may be no memory for it.
  */
 static int enter_if_left(thrum_sched *sched) {
     return th_quiesce_now(sched, TH_QUIESCE_DONE) ? 0 : th_bound_enter(sched);
@@ -40,12 +40,12 @@ static int enter_if_left(thrum_sched *sched) {
 
 /*
  * Waits until every other thread has unbound and nothing is left; past the deadline the rest is
- * cancelled. Called on a plain thread, or on one that is bound to the scheduler, which is unbound
- * when nothing is left.
+ * cancelled. Called on a plain thread, or on a thread bound to the scheduler, which is unbound when
+ * nothing is left.
  */
 static int settle_here(thrum_sched *sched, thrum_time deadline) {
     bool none = !sched->workers_count && !th_bound_root(); /* no thread is there to run it */
-    /* What an earlier stop has left may be what a thread waits for that is bound by now. */
+    /* A thread that is bound by now may wait for work left by an earlier stop. */
     int result = none && th_bound_has_unfinished(sched) ? enter_if_left(sched) : 0;
     result = result ? result : th_bound_wait_left(sched, deadline);
     th_external_wait_left(sched); /* afterwards all that they posted is counted */

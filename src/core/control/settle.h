@@ -9,9 +9,9 @@
 
 /*
  * Waits until every other thread has unbound and nothing is left to run; past the deadline cancels
- * what is left and returns -ETIMEDOUT. It returns -EAGAIN or -ENOMEM when there is no thread that
- * could wait for the caller, a task of another scheduler, or no stack to run on. The caller is the
- * one that stops the scheduler; it is not bound to it any more when this returns 0.
+ * the rest and returns -ETIMEDOUT. It returns -EAGAIN or -ENOMEM if there is no thread that could
+ * wait for the caller, a task of another scheduler, or no stack to run on. The caller stops the
+ * scheduler; it is no longer bound to it when this returns 0.
  */
 int th_settle(thrum_sched *sched, thrum_time deadline);
 
