@@ -1,6 +1,6 @@
 /*
  * fork_slots.c: see fork_slots.h: offering, giving, taking back, stealing. The short paths, of each
- * fork and of each join of a fork that no thief took, stand in parallel/forking.h.
+ * fork and of each join of a fork that no thief took, are in parallel/forking.h.
  */
 #include "core/due/fork_slots.h"
 
@@ -160,13 +160,13 @@ static bool take_back(th_worker *worker, th_fork *fork) {
         return false;
     }
     th_count(&worker->forks.xtaken_back, 1);        /* relaxed: published by the next */
-    th_activity_ended(&worker->activity.xfinished); /* ends what `offer` counted; the run goes on */
+    th_activity_ended(&worker->activity.xfinished); /* ends the count by `offer`; the run goes on */
     return true;
 }
 
 /*
- * The head may have been moved by a rescuer that moves it back again: the lock tells. If the fork
- * is gone, the array is empty.
+ * A rescuer may have moved the head and moves it back again: the lock shows it. If the fork is
+ * gone, the array is empty.
  */
 static bool pop_behind_head(th_forks *forks, uint64_t at) {
     th_lock_acquire(&forks->lock);
@@ -177,7 +177,7 @@ static bool pop_behind_head(th_forks *forks, uint64_t at) {
         return true;
     }
     th_check(head == at + 1);
-    th_store_relaxed(&forks->xtail, head); /* relaxed: as it was; nothing new stands below it */
+    th_store_relaxed(&forks->xtail, head); /* relaxed: as it was; nothing new is below it */
     return false;
 }
 

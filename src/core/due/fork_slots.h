@@ -1,7 +1,7 @@
 /*
- * fork_slots.h: forks are calls that a task puts off until it asks for their results, and that
- * other workers may make meanwhile. Here they are offered, given, taken back and stolen;
- * fork_state.h says what they are.
+ * fork_slots.h: forks are calls that a task puts off until it needs their results, and that other
+ * workers may make meanwhile. Here they are offered, given, taken back and stolen; fork_state.h
+ * defines them.
  */
 #ifndef TH_FORK_SLOTS_H
 #define TH_FORK_SLOTS_H
@@ -24,7 +24,7 @@ void th_fork_push_slow(th_worker *worker, th_fork *fork);
 bool th_fork_pop_slow(th_fork *fork, th_worker *worker, const char *call);
 void th_forks_expose(th_worker *worker);
 
-/* Gives all forks before the fiber suspends: what it waits for may depend on its own forks. */
+/* Gives all forks before the fiber suspends: its wait may depend on its own forks. */
 void th_forks_give_all(th_worker *worker);
 /* False: there are no forks. True: there are, or a rescuer has taken them, which the owner has not
  * seen yet. */

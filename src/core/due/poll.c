@@ -68,7 +68,7 @@ static TH_NO_TSAN void tell_sentinel(th_poller *poller, th_worker *here) {
     const uint32_t asleep = TH_SLEEP_PARKED | TH_SLEEP_POLLING;
     th_worker *owner = poller->owner;
     if (!owner) {
-        return; /* bound threads are told by their own sets, in which this one is */
+        return; /* bound threads notice through their own sets, which contain this one */
     }
     /* seq: the member before the sleep word and the park word are read; a worker that goes busy
      * changes these, fences, and looks for members (th_went_busy) */
@@ -95,10 +95,11 @@ static void check_refusal(const th_poller *poller, int fd, int code) {
 static int add(th_poller *poller, bool was_open, int fd, uint64_t key) {
     th_worker *here = th_here();
     here = here && here->sched == poller->sched ? here : NULL;
-    if (!was_open || (here && poller->owner == here)) { /* whom another thread may not have told */
+    if (!was_open || (here && poller->owner == here)) { /* another thread may not have notified
+                                                         * it */
         tell_owner(poller, here);
     }
-    /* relaxed: a hint for those that help, counted before there can be an event */
+    /* relaxed: a hint for helpers, counted before there can be an event */
     if (th_add_relaxed(&poller->xmembers, 1u) == 0) {
         tell_sentinel(poller, here);
     }
@@ -110,7 +111,7 @@ static int add(th_poller *poller, bool was_open, int fd, uint64_t key) {
     return code;
 }
 
-/* The set of the worker with this number; without workers the one that bound threads share. */
+/* The set of the worker with this number; without workers the bound threads' shared set. */
 static th_poller *poller_of(thrum_sched *sched, unsigned worker) {
     return sched->workers_count ? &sched->workers[worker % sched->workers_regular].poller
                                 : &sched->loose_poller;
@@ -188,9 +189,9 @@ void th_poll_wake(th_worker *by, th_waiter *waiter) {
 }
 
 /*
- * Queues by->due: what is tied to a thread one by one, the rest at once, from by->posting: a post
- * may fire deadlines first (fifo), for which by->due must be empty. With `next` the worker has
- * nothing else to do, and goes on with the first: no other worker is woken for that one.
+ * Queues by->due: work tied to a thread one by one, the rest at once, from by->posting: a post may
+ * fire deadlines first (fifo), for which by->due must be empty. With `next` the worker has nothing
+ * else to do, and goes on with the first: no other worker is woken for that one.
  */
 static TH_NO_TSAN void submit_due(th_worker *by, bool next) {
     th_chain rest = {0};
@@ -251,8 +252,8 @@ static TH_NO_TSAN bool hand_out(th_worker *by, th_poller *poller, const th_os_ev
 }
 
 /*
- * What is put off while this runs is not lost: it is noted with the event's lock held, so it comes
- * either before the event, which does it, or behind this taking back of the note.
+ * An event put off while this runs is not lost. It is noted with the event's lock held, so the note
+ * comes either before the event, which handles it, or after this function takes the note back.
  */
 static TH_NO_TSAN void catch_up(th_worker *by, th_poller *poller) {
     const uint64_t key = th_load_relaxed(&poller->xput_off); /* relaxed: as th_poll_put_off */
@@ -324,7 +325,7 @@ static bool nest(th_worker *worker) {
 
 bool th_poll_nests(th_worker *worker, int64_t *until) {
     thrum_sched *sched = worker->sched;
-    /* A loop of others that waits for this thread's set does not see what is in the shared one. */
+    /* A foreign loop that waits for this thread's set does not see events in the shared one. */
     const bool blind = worker->tie.passing && !th_os_pollset_shows();
     if (th_poller_is_open(&sched->loose_poller) && (!nest(worker) || blind)) {
         int64_t soon = th_os_now() + TH_POLL_HELP_NS; /* it looks between two short sleeps */
@@ -374,7 +375,7 @@ bool th_poll_waits(const th_worker *worker) {
            (th_load_relaxed(&poller->xput_off) || th_os_pollset_is_ready(&poller->set));
 }
 
-/* ---- watching those that stand still ---- */
+/* ---- watching workers that stand still ---- */
 
 /*
  * Whether the worker runs and did not look at its set for a while, or not long ago, so that it is
@@ -409,7 +410,7 @@ bool th_poll_begin_watch(th_worker *worker) {
     return false;
 }
 
-/* The sets to be waited for: the worker's own, and those of workers that stand still. */
+/* The sets to wait in: the worker's own, and the sets of workers that stand still. */
 static TH_NO_TSAN unsigned sets_of_interest(th_worker *worker, const th_os_pollset *sets[]) {
     thrum_sched *sched = worker->sched;
     unsigned n = 0;
@@ -426,9 +427,9 @@ static TH_NO_TSAN unsigned sets_of_interest(th_worker *worker, const th_os_polls
 }
 
 /*
- * Looks at those of these sets that had something; the first is the worker's own. One that had a
- * wake-up alone is not waited for until its owner has picked. That they are open is asked once more
- * since the thread sanitizer does not see where it was asked (sets_of_interest).
+ * Looks at the sets that had something; the first is the worker's own. A set with only a wake-up is
+ * not waited in until its owner has picked. Whether they are open is checked again, since the
+ * thread sanitizer does not see the first check (sets_of_interest).
  */
 static void look_at_watched(th_worker *worker, unsigned which) {
     for (unsigned i = 1; which >> i; i++) {
@@ -442,7 +443,7 @@ static void look_at_watched(th_worker *worker, unsigned which) {
     }
 }
 
-/* As th_os_pollset_wait for its own set, and for those of workers that stand still. */
+/* As th_os_pollset_wait for its own set, and for the sets of workers that stand still. */
 static TH_NO_TSAN int sleep_as_sentinel(th_worker *worker, int64_t *deadline) {
     const th_os_pollset *sets[TH_OS_SETS_MAX];
     unsigned n = sets_of_interest(worker, sets);
@@ -469,7 +470,7 @@ TH_NO_TSAN int th_poll_sleep(th_worker *worker, int64_t deadline) {
     return th_poll_has_got(worker) ? 1 : n;
 }
 
-/* Takes the alarm, if that is among what it has got. */
+/* Takes the alarm, if that is among its events. */
 static bool take_alarm(th_worker *worker) {
     const th_poller *poller = &worker->poller;
     for (unsigned i = 0; i < poller->got; i++) {

@@ -34,15 +34,15 @@ void th_poll_gone(th_poller *poller);
 void th_poll_wake(th_worker *by, th_waiter *waiter);
 
 /*
- * Looks at the worker's own set, and queues what is ready. True: something was. With `next` the
- * worker has nothing else to do, and what it goes on with may be worker->handoff.
+ * Looks at the worker's own set, and queues ready work. True: there was some. With `next` the
+ * worker has nothing else to do, and may go on with worker->handoff.
  */
 bool th_poll_own(th_worker *worker, bool next);
 /* The same for the sets of running workers that did not look for a while. */
 bool th_poll_help(th_worker *worker);
 /*
- * Sleeps in the worker's set: 1 with what it has got for th_poll_awake, -ETIMEDOUT, or -EINTR. The
- * sentinel is also woken by events in the sets of workers that stand still.
+ * Sleeps in the worker's set: 1 with events for th_poll_awake, -ETIMEDOUT, or -EINTR. The sentinel
+ * is also woken by events in the sets of workers that stand still.
  */
 int th_poll_sleep(th_worker *worker, int64_t deadline);
 /* Whether there is something that th_poll_awake has to see to. */
@@ -50,8 +50,8 @@ static inline bool th_poll_has_got(const th_worker *worker) {
     return worker->poller.got || worker->poller.got_others;
 }
 /*
- * Queues what the worker has got in its sleep, but for what it may go on with at once
- * (worker->handoff); takes back its wake-up. True: it was woken to look after others.
+ * Queues the events from its sleep, except work that it may go on with at once (worker->handoff);
+ * takes back its wake-up. True: it was woken to check others.
  */
 bool th_poll_awake(th_worker *worker);
 /*
@@ -67,8 +67,8 @@ bool th_poll_begin_watch(th_worker *worker);
 bool th_poll_loose(th_worker *worker);
 /*
  * The same thread is about to sleep: true if it sleeps in a set of its own, in which the shared one
- * is. *until is moved forward where the system refuses such a set, and where a loop of others does
- * not see what is in it.
+ * is. *until is moved forward if the system refuses such a set, and if a foreign loop does not see
+ * its events.
  */
 bool th_poll_nests(th_worker *worker, int64_t *until);
 
@@ -83,7 +83,7 @@ static inline bool th_poller_is_open(const th_poller *poller) {
 
 /* Whether descriptors wait in the worker's set: another one has to look while it runs. */
 static inline bool th_poll_any(const th_worker *worker) {
-    /* relaxed: a hint; one that is added at this moment was looked at when it was added */
+    /* relaxed: a hint; a descriptor added at this moment was checked when it was added */
     return worker->polls && th_load_relaxed(&worker->poller.xmembers) != 0;
 }
 
@@ -99,7 +99,7 @@ static inline bool th_poll_added(const th_worker *worker) {
  * With a lock that the event takes, too.
  */
 static inline void th_poll_put_off(th_worker *worker, uint64_t key) {
-    /* relaxed: only whether there is something; the event's own lock orders what it is */
+    /* relaxed: only whether there is an event; the event's own lock orders its contents */
     th_store_relaxed(&worker->poller.xput_off, key);
 }
 static inline bool th_poll_has_put_off(const th_worker *worker) {

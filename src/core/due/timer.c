@@ -55,7 +55,7 @@ th_timers *th_timers_of(thrum_sched *sched, th_worker *here) {
 
 /* With the lock. */
 static void set_earliest(th_timers *timers) {
-    /* A worker that is about to sleep reads it behind a fence, or is told. */
+    /* A worker that is about to sleep reads it behind a fence, or is notified. */
     /* pairs: is_any_due; entries that were fired have been pushed before */
     th_store_release(&timers->xearliest, th_wheel_earliest(&timers->wheel));
 }
@@ -218,8 +218,8 @@ void th_timers_fire_external(th_timers *timers, int64_t now) {
 }
 
 /*
- * The first of them is what the worker goes on with: no other one is woken for that. Not shown to
- * the thread sanitizer: it reads what another worker may run and free next (base/annotate.h).
+ * The worker goes on with the first of them: no other worker is woken for that one. Hidden from the
+ * thread sanitizer: it reads memory that another worker may run and free next (base/annotate.h).
  */
 static TH_NO_TSAN void keep_first(th_worker *by, th_chain *due) {
     if (due->first->worker < 0 && !by->handoff && by->policy->runs_events_first) {

@@ -24,7 +24,7 @@ void th_timers_init(th_timers *timers, thrum_sched *sched, th_worker *owner);
 /* The timers for a caller on the worker `here`; NULL: the caller is on none of the scheduler. */
 th_timers *th_timers_of(thrum_sched *sched, th_worker *here);
 
-/* With the lock: inserts an entry. True: the owner may have to be told (th_timers_tell). */
+/* With the lock: inserts an entry. True: the owner may have to be notified (th_timers_tell). */
 bool th_timers_insert(th_timers *timers, th_timed *timed, int64_t deadline);
 /* After the lock was released: wakes the owner if it sleeps too long. Any thread and context. */
 void th_timers_tell(th_timers *timers);
@@ -34,7 +34,7 @@ void th_timers_take_out(th_timers *timers, th_timed *timed);
 
 /*
  * Removes an entry if it is still there; afterwards no thread that fires timers touches it. Called
- * on any thread, by the one that has decided that something else than the deadline ends the wait.
+ * on any thread, by the caller that has decided that the wait ends otherwise than by the deadline.
  */
 void th_timed_remove(th_timed *timed);
 
@@ -50,7 +50,7 @@ void th_timers_fire_external(th_timers *timers, int64_t now);
 /* The slow half of th_timers_poll. */
 void th_timers_poll_slow(th_worker *worker, bool next);
 
-/* Fires overdue entries of all workers, for those that do not come round. */
+/* Fires overdue entries of all workers, in case their owners do not come round. */
 bool th_timers_help(th_worker *worker, bool next);
 
 /* The first deadline of the worker, or of all workers for the sentinel: it sleeps until then. */
