@@ -30,9 +30,9 @@ uint64_t th_fiber_fresh_id(void) {
 }
 
 /*
- * To the thread sanitizer a context inherits what its maker knows, and a worker knows what every
- * task before did: tasks would look ordered by the making of their fibers. So contexts are made in
- * one that knows nothing else. It does not know the worker's own stack either, on which this
+ * To the thread sanitizer a context inherits its maker's history, and a worker has the history of
+ * every earlier task: tasks would look ordered by the making of their fibers. So contexts are made
+ * in a context with no other history. It does not know the worker's own stack either, on which this
  * runs: nothing that shows an access to a local variable may be called here.
  */
 static TH_NO_TSAN void *make_context(void) {

@@ -16,7 +16,7 @@ th_fiber *th_fiber_on(const th_stack *stack);
 /* The upper half of the ids of a fiber's next 2^32 runs. */
 uint64_t th_fiber_fresh_id(void);
 
-/* Stops the program when the stack has overflowed, as far as a canary can tell. */
+/* Aborts the process if the canary shows that the stack has overflowed. */
 void th_fiber_check_canary(const th_fiber *fiber);
 
 #endif

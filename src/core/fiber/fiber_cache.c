@@ -1,6 +1,6 @@
 /*
- * fiber_cache.c: idle fibers: those that a worker keeps, those that its scheduler keeps for all
- * workers (the store), and which of them are given back.
+ * fiber_cache.c: idle fibers: kept by a worker, or by its scheduler for all workers (the store),
+ * and when they are given back.
  *
  * The store is two lists: some of `fibers` may have a stack that went deep, those in
  * `fibers_measured` have none. Each list is last in, first out.
@@ -55,10 +55,10 @@ bool th_fiber_trim(th_worker *worker, th_fiber *fiber) {
 /* ---- idle fibers ---- */
 
 /*
- * Measuring each stack would cost more than all else that a short task does. So of those that leave
- * together the first is measured, and if that went deep all behind it, as its neighbours probably
- * did. The others are measured when there is nothing to do (th_fiber_cache_trim_some), or another
- * time.
+ * Measuring each stack would cost more than everything else in a short task. So if several leave
+ * together, only the first is measured. If that went deep, all behind it are measured, since its
+ * neighbours probably went deep too. The others are measured when there is nothing to do
+ * (th_fiber_cache_trim_some), or another time.
  */
 static void spill(th_worker *worker) {
     thrum_sched *sched = worker->sched;

@@ -19,23 +19,24 @@ void th_fiber_cache_give(th_worker *worker);   /* moves one to the scheduler's, 
 /* ---- for reclaim.c ---- */
 
 /*
- * Begins a period. Tells the number of fibers that lay unused in the one before, beyond those that
- * are kept, and whether pages of deep stacks are to be given back. False: there is neither.
+ * Begins a period. Returns the number of surplus fibers that lay unused in the previous one, and
+ * whether pages of deep stacks are to be given back. False: there is neither.
  */
 bool th_fiber_cache_period(thrum_sched *sched, unsigned *unused, bool *deep);
-/* Frees a few of the scheduler's fibers beyond those that are kept, `most` at most; returns their
- * number. */
+/* Frees at most `most` of the scheduler's surplus fibers; returns their number. */
 unsigned th_fiber_cache_reclaim(th_worker *worker, unsigned most);
 /* Gives back the pages of a few deep stacks that are kept; true while there are more. */
 bool th_fiber_cache_trim_some(th_worker *worker);
 
 /* ---- for trim.c ---- */
 
-/* Measures the stack and gives back the pages beyond those that are kept; false: there are none. */
+/* Measures the stack and gives back its surplus pages; false: there are none. */
 bool th_fiber_trim(th_worker *worker, th_fiber *fiber);
 
-/* Frees some of the scheduler's fibers beyond those that are kept, `most` at most; measures `all`
- * of them, or one. Returns their number. */
+/*
+ * Frees at most `most` of the scheduler's surplus fibers; measures `all` of them, or one. Returns
+ * their number.
+ */
 unsigned th_fiber_cache_give_back(th_worker *worker, unsigned most, bool all);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * overflow.c: see overflow.h. The report runs in a signal handler, on the thread's alternate stack:
- * it reads what the worker has written before, and writes one line.
+ * it reads the worker's earlier writes, and writes one line.
  */
 #include "core/fiber/overflow.h"
 

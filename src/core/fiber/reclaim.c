@@ -1,5 +1,5 @@
 /*
- * reclaim.c: see reclaim.h. core/fiber/RECLAIM.md says why no request is forgotten.
+ * reclaim.c: see reclaim.h. core/fiber/RECLAIM.md explains why no request is forgotten.
  */
 #include "core/fiber/reclaim.h"
 
@@ -29,8 +29,8 @@ static void unflag(th_worker *worker) {
 }
 
 /*
- * Begins a period; what lay unused in the one before is to be given back. False: no store holds
- * more than is kept.
+ * Begins a period; memory that lay unused in the previous one will be given back. False: every
+ * store is within its limit.
  */
 static bool begin_period(th_worker *worker, int64_t now) {
     thrum_sched *sched = worker->sched;
@@ -147,7 +147,7 @@ int64_t th_reclaim_due(const th_worker *worker) {
     if (!th_reclaim_is_flagged(worker) || !th_load_relaxed(&r->xwanted)) {
         return TH_FOREVER;
     }
-    /* relaxed: another worker is in a step, and says afterwards when the next one is due */
+    /* relaxed: another worker is in a step, and sets the time of the next one afterwards */
     if (th_load_relaxed(&r->lock.xword)) {
         return th_os_now() + STEP_MAX_NS;
     }

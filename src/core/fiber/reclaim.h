@@ -1,13 +1,13 @@
 /*
- * reclaim.h: giving back, while workers are awake, what a burst has left behind: idle stacks, and
+ * reclaim.h: giving back, while workers are awake, the leftovers of a burst: idle stacks, and
  * chunks of task objects (core/fiber/RECLAIM.md). When all workers rest, the last one gives stacks
  * back at once (th_fiber_cache_trim).
  *
- * A worker that finds more in a store than is kept asks for it (th_reclaim_want): then every worker
- * has TH_EXTRA_RECLAIM in `xextra`, a word that each start of a run and each switch reads anyway.
- * Workers with the flag look at the clock every so often, and one at a time takes a short step.
- * What lay unused in its store for a whole period is given back. When no store holds more than is
- * kept, the flag is cleared.
+ * A worker that finds more in a store than its limit requests it (th_reclaim_want): then every
+ * worker has TH_EXTRA_RECLAIM in `xextra`, a word that each start of a run and each switch reads
+ * anyway. Workers with the flag look at the clock every so often, and one at a time takes a short
+ * step. Memory that lay unused in its store for a whole period is given back. When every store is
+ * within its limit, the flag is cleared.
  */
 #ifndef TH_RECLAIM_H
 #define TH_RECLAIM_H
@@ -21,8 +21,10 @@ typedef struct th_worker th_worker;
  * and only if its `xextra` has the flag. */
 void th_reclaim_poll(th_worker *worker);
 
-/* Before the worker parks: gives back all that is due, until `is_wanted` says that there is
- * something better to do. */
+/*
+ * Before the worker parks: gives back all that is due, until `is_wanted` returns true because there
+ * is something better to do.
+ */
 void th_reclaim_rest(th_worker *worker, bool (*is_wanted)(th_worker *worker));
 
 /* The time at which a worker that rests while others work should look again; TH_FOREVER: never. */

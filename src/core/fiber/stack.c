@@ -2,7 +2,7 @@
  * stack.c: see stack.h.
  *
  * A slot's number is its slab's number in the upper bits and its place in the slab in the lower 12.
- * Its word in the slab's table says the rest:
+ * Its word in the slab's table has the rest:
  *
  *     bits 0-29   the next free slot, NO_SLOT at the list's end, or IN_USE
  *     bits 30-31  its guard, a thrum_guard; 0 as long as it has none
@@ -12,8 +12,8 @@
  * without the lock. Words are read and written atomically only because th_stacks_some looks at
  * those in use as well.
  *
- * These functions are not shown to the thread sanitizer: stacks are got and put in a context that
- * is not the caller's (core/fiber/fiber.c), on the caller's stack.
+ * These functions are hidden from the thread sanitizer: stacks are got and put in a context that is
+ * not the caller's (core/fiber/fiber.c), on the caller's stack.
  */
 #include "core/fiber/stack.h"
 
@@ -161,7 +161,7 @@ TH_NO_TSAN static uint32_t *word_of(const th_stack_class_books *books, uint32_t 
     return &books->slabs[slot >> SLOT_BITS]->xwords[slot & (SLAB_SLOTS_MAX - 1)];
 }
 
-/* How many slots that were never used are to be made ready with the one that was just taken. */
+/* The number of never used slots to make ready with the one that was just taken. */
 TH_NO_TSAN static uint32_t count_more(const th_stacks *stacks, const th_stack_class_books *books) {
     if (stacks->kind != THRUM_GUARD_AUTO && stacks->kind != THRUM_GUARD_MADVISE) {
         return 0;
@@ -280,8 +280,11 @@ TH_NO_TSAN static bool add_slab(th_stacks *stacks, unsigned class_index) {
         return false;
     }
     if (is_without_guards(stacks)) {
-        /* Each of its stacks will be committed as a whole: in one go they are one mapping below
-         * wine, where those that are touched one by one stay apart. Refused: one by one, then. */
+        /*
+         * Each of its stacks will be committed as a whole: in one go they are one mapping below
+         * wine, but stay apart if they are touched one by one. If that is refused, they are
+         * committed one by one.
+         */
         (void)th_os_stack_commit(slab->base, slab->base + count * size);
     }
     slab->count = (uint32_t)count;
@@ -367,7 +370,7 @@ TH_NO_TSAN size_t th_stacks_mprotect_count(void) {
 
 /* ---- pages ---- */
 
-/* What has been given back cannot even be read: th_stacks_some visits stacks with the lock. */
+/* Pages given back cannot even be read: th_stacks_some visits stacks with the lock. */
 TH_NO_TSAN static void *shrink(th_stacks *stacks, const th_stack *stack, size_t keep) {
     th_stack_class_books *books = &stacks->classes[stack->class_index];
     th_lock_acquire(&books->lock);
@@ -433,7 +436,10 @@ TH_NO_TSAN void th_stacks_destroy(th_stacks *stacks) {
             for (uint32_t i = 0; i < slab->count; i++) { /* relaxed: the last user */
                 guards += th_load_relaxed(&slab->xwords[i]) >> GUARD_SHIFT == THRUM_GUARD_MPROTECT;
             }
-            /* Else a later thread has on its stack what fibers' frames have left in the shadow. */
+            /*
+             * Otherwise a later thread's stack would have leftovers of fibers' frames in its
+             * shadow.
+             */
             th_asan_unpoison(slab->base, slab->count * slot_size(c));
             th_os_unmap(slab->base, slab->count * slot_size(c));
             th_sub_relaxed(&xmprotect_count, guards); /* relaxed: a count */

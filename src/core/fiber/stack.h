@@ -11,10 +11,10 @@
  *
  * Slots are carved from *slabs*: mappings of 4 MiB at first, doubled up to 64 MiB, or as much less
  * as the system grants. They are reserved address space; only pages that are touched count as
- * memory. Nothing here touches a page of a stack, but for the tops of those that are made ready
+ * memory. Nothing here touches a page of a stack, except the tops of stacks that are made ready
  * together (stack.c). The books are kept elsewhere: 4 bytes per slot, 8 more per slab; and for each
- * slot a *record*, which belongs to the owner of the stack. It holds what other threads read while
- * the stack's fiber sleeps, so that they need not touch its pages, which are cold then.
+ * slot a *record*, which belongs to the owner of the stack. It holds the fields that other threads
+ * read while the stack's fiber sleeps, so that they need not touch its pages, which are cold then.
  *
  * A guard is installed when its slot is first used, or together with one before it, and stays until
  * the end, also while the slot is free: giving pages back does not remove it. Three kinds:
@@ -82,9 +82,8 @@ static inline void *th_stack_limit(const th_stack *stack) {
 void *th_stack_trim(th_stacks *stacks, const th_stack *stack, size_t keep);
 
 /*
- * Between the two calls no stack of the class gives pages back, as during a visit: so what may be
- * read of one, because its thread has used it, can be read. Briefly; it nests with no other lock
- * of stacks.
+ * Between the two calls no stack of the class gives pages back, as during a visit, so a part that
+ * its thread has used stays readable. Hold it briefly; it nests with no other lock of stacks.
  */
 void th_stacks_hold(th_stacks *stacks, unsigned class_index);
 void th_stacks_let_go(th_stacks *stacks, unsigned class_index);
@@ -111,7 +110,7 @@ typedef struct th_stack_cursor {
 
 /*
  * Visits each stack that is in use, and each that was once or was made ready (in_use false), from
- * the cursor on, until `visit` says false or `max` were visited. Its class is locked meanwhile:
+ * the cursor on, until `visit` returns false or `max` were visited. Its class is locked meanwhile:
  * `visit` must not get or put a stack. False: the last stack was visited.
  */
 bool th_stacks_some(th_stacks *stacks, th_stack_cursor *at, unsigned max,

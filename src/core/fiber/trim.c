@@ -1,5 +1,5 @@
 /*
- * trim.c: see trim.h. core/fiber/RECLAIM.md says why the last worker that parks does this.
+ * trim.c: see trim.h. core/fiber/RECLAIM.md explains why the last worker that parks does this.
  */
 #include "core/fiber/trim.h"
 
@@ -20,7 +20,7 @@ static bool is_quiet(th_worker *worker, bool (*is_wanted)(th_worker *worker)) {
 }
 
 void th_fiber_cache_trim(th_worker *worker, bool (*is_wanted)(th_worker *worker)) {
-    /* The loop's own fiber: the loop stands far above the pages that are given back. */
+    /* The loop's own fiber: the loop is far above the pages that are given back. */
     th_fiber_trim(worker, worker->current);
     for (th_fiber *fiber = worker->idle; fiber; fiber = fiber->next) {
         th_fiber_trim(worker, fiber);
