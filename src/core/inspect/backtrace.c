@@ -65,7 +65,7 @@ void th_backtrace_end(thrum_sched *sched, th_backtrace *backtrace) {
     th_sched_free(sched, backtrace);
 }
 
-/* Whether a call in one of the pieces may return there: what counts is the call's last byte. */
+/* Whether a call in one of the pieces may return there: the call's last byte decides. */
 static TH_NO_TSAN bool is_code(const th_backtrace *b, uintptr_t after) {
     unsigned low = 0;
     unsigned high = b->spans_count;
@@ -140,11 +140,11 @@ unsigned th_backtrace_take(th_backtrace *b, unsigned number, const uintptr_t wor
 /* ---- printing ---- */
 
 /*
- * Where to look for the next call behind that at `at` - 1. The function in which that one stands
- * returns to a word further on; what lies before that word was left by calls that are over. It is
- * known if it stands behind a direct call of the function, but for recursion by jumps. A call by
- * register that comes first may have led there, too. If nothing has called the task's function it
- * is the outermost.
+ * Where to look for the next call behind that at `at` - 1. The function containing that call
+ * returns to a word further on; words before that one were left by calls that are over. It is
+ * recognised because it is behind a direct call of the function, except for recursion by jumps. A
+ * call by register that comes first may also have led there. If nothing has called the task's
+ * function it is the outermost.
  */
 static unsigned behind_frame(th_backtrace *b, unsigned number, unsigned count, unsigned at) {
     const th_known_call *known = th_code_names_call(b->names, b->words[number][at - 1]);

@@ -4,13 +4,13 @@
  * Nothing unwinds: frame pointers cost too much, and the tables need a library. The stack is
  * *scanned* instead: a word that points behind a call instruction is taken for a return address. So
  * all calls that the fiber is in are found, the innermost first, and perhaps among them some that
- * have ended, whose return addresses stand in parts of frames that have not been written since. Of
- * these it leaves out what lies between a call and a direct call of the function that it is in. The
- * library's own code is left out. core/watch/DEADLOCK.md has the argument.
+ * have ended, whose return addresses are in parts of frames that have not been written since. It
+ * omits those between a call and a direct call of the function that it is in. The library's own
+ * code is left out. core/watch/DEADLOCK.md has the argument.
  *
- *     begin    finds where code lies, before any lock is taken
- *     scan     copies words that point into code, under what keeps the stack mapped
- *     print    without locks: prints those that stand behind a call
+ *     begin    finds where code lies, before any lock is taken scan     copies words that point
+ *     into code, with the lock or hold that keeps the stack mapped print    without locks: prints
+ *     words that are behind a call
  */
 #ifndef TH_BACKTRACE_H
 #define TH_BACKTRACE_H
@@ -46,23 +46,24 @@ typedef struct th_backtrace_stack {
 /*
  * Copies words of the fiber's stack under this number; returns how many. `pointer` is its stack
  * pointer as it was when the fiber was suspended, or when its thread began to wait in a system
- * call. The caller holds what keeps the stack mapped; if `waiter` is not NULL, the fiber is held,
- * too. Otherwise the fiber may go on meanwhile, and the copied words may be of different moments.
+ * call. The caller makes sure that the stack stays mapped; if `waiter` is not NULL, the fiber is
+ * held, too. Otherwise the fiber may go on meanwhile, and the copied words may be of different
+ * moments.
  */
 unsigned th_backtrace_scan(th_backtrace *backtrace, unsigned number, th_backtrace_stack stack,
                            uintptr_t pointer, const th_waiter *waiter);
 
 /*
- * Takes over words under this number that another one has copied from a stack: those that point
- * into code, at most TH_BACKTRACE_WORDS. Returns how many.
+ * Takes words that another thread has copied from a stack, under this number: only words that point
+ * into code, at most TH_BACKTRACE_WORDS. Returns their number.
  */
 unsigned th_backtrace_take(th_backtrace *backtrace, unsigned number, const uintptr_t words[],
                            size_t count);
 
 /*
  * The next call of the fiber with this number, from word `*at` on, of `count`, after `told` others;
- * NULL: there is none left. The text is valid until the next question to the names. Takes no locks
- * of the library's but that around the loader's.
+ * NULL: there is none left. The text is valid until the next question to the names. The only lock
+ * it takes of the library's is the one around the loader's.
  */
 const char *th_backtrace_next(th_backtrace *backtrace, unsigned number, unsigned count,
                               unsigned *at, unsigned told);
@@ -81,25 +82,25 @@ static inline uint64_t th_backtrace_mix(uint64_t key, uint64_t word) {
     return key ^ key >> 29;
 }
 
-/* The calls that are told of a fiber. */
+/* The reported calls of a fiber. */
 typedef struct th_told_calls {
     uint64_t words; /* a key of the words in which they were found */
     uint64_t key; /* the same for the same calls, another one for others (but for one pair in 2^64),
                      and 0 for none */
     unsigned count;
-    uintptr_t after[TH_CALLS_OF_DUMP]; /* the words that stand behind them */
+    uintptr_t after[TH_CALLS_OF_DUMP]; /* the words behind them */
 } th_told_calls;
 
 /*
  * The first `told_max` calls, at most TH_CALLS_OF_DUMP, of the fiber with this number; valid until
- * the next question. What was found of equal words is kept. Takes locks as th_backtrace_next does.
+ * the next question. Results for equal words are kept. Takes locks as th_backtrace_next does.
  */
 const th_told_calls *th_backtrace_told(th_backtrace *backtrace, unsigned number, unsigned count,
                                        unsigned told_max);
 
 /*
- * The function of the task in whose run the fiber with this number is, or 0: not known. Nothing is
- * told behind it, since the library has called it. To be said after each scan.
+ * The function of the task in whose run the fiber with this number is, or 0: not known. Nothing
+ * behind it is reported, since the library has called it. Set it after each scan.
  */
 void th_backtrace_ends(th_backtrace *backtrace, unsigned number, uintptr_t fn);
 

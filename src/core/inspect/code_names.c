@@ -13,7 +13,7 @@
 #define SETS 32u
 #define PLACES 8u
 
-/* What a report may read of files, so that its time has a bound. */
+/* The most that a report may read of files, so that its time has a bound. */
 #define READ_MAX ((uint64_t)1 << 30)
 
 /* A place's key is its address, and which of the three questions was asked; 0: none yet. */
@@ -85,8 +85,8 @@ const char *th_code_names_function(th_code_names *names, uintptr_t address,
 /* ---- calls ---- */
 
 /*
- * Whether the code is the C library's or the like, which does not call the program's. What is found
- * of it before a call of the program's is left over from calls that have ended.
+ * Whether the code is the C library's or the like, which does not call the program's code. If it is
+ * found before a call of the program's, it is left over from calls that have ended.
  */
 static bool is_system(const char *file) {
     static const char *const names[] = {"libc.",       "libc-",     "libpthread", "ld-",

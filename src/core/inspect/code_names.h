@@ -1,13 +1,13 @@
 /*
  * code_names.h: names of places in the program's code, for one report or trace.
  *
- * To look a name up takes a lock of the loader's, and may read a file's symbol table. Crowds wait
- * in the same calls, so what was found is kept until the report ends: 256 places, in *sets* by
- * their address; in a full set the oldest goes. What one report may read of files is limited, too:
- * beyond that, places are told by file and offset.
+ * A look-up takes a lock of the loader, and may read a file's symbol table. Crowds wait in the same
+ * calls, so results are kept until the report ends: 256 places, in *sets* by their address; in a
+ * full set the oldest goes. The amount that one report may read of files is also limited: beyond
+ * that, places are given by file and offset.
  *
- * The memory is taken from the scheduler's allocator at the first question. Without it functions
- * are told by what is in memory, and calls are not told.
+ * The memory is taken from the scheduler's allocator at the first question. Without it, function
+ * names come from the symbols in memory, and calls are not reported.
  */
 #ifndef TH_CODE_NAMES_H
 #define TH_CODE_NAMES_H
@@ -21,7 +21,7 @@
 typedef struct th_known_call {
     bool is_call;
     bool of_system;     /* of the C library, or the like */
-    uintptr_t function; /* the beginning of the function in which it stands, or 0: not known */
+    uintptr_t function; /* the beginning of its function, or 0: not known */
     uintptr_t leads;    /* where it leads, or 0: it is by register */
     char text[TH_CALL_TEXT];
 } th_known_call;
@@ -36,8 +36,8 @@ void th_code_names_begin(th_code_names *names, thrum_sched *sched);
 void th_code_names_end(th_code_names *names);
 
 /*
- * What stands at an address: "function", "function+0x12", "file+0x1234". The text is valid until
- * the next question; without memory it is written to `text`.
+ * The name for an address: "function", "function+0x12", "file+0x1234". The text is valid until the
+ * next question; without memory it is written to `text`.
  */
 const char *th_code_names_function(th_code_names *names, uintptr_t address,
                                    char text[TH_CALL_TEXT]);

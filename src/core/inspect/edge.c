@@ -29,7 +29,7 @@ static TH_NO_TSAN bool will_end(const th_fiber *fiber) {
            (handle && th_cancel_is_set(handle));
 }
 
-/* What is waited for lives until the wait has returned. False: its end is no single owner's. */
+/* The object lives until the wait has returned. False: no single owner ends the wait. */
 static TH_NO_TSAN bool see_object(const th_waiter *waiter, th_edge *out) {
     /* relaxed: each owner that has begun its own wait has written its number before (CYCLES.md) */
     switch (out->on) {
@@ -55,12 +55,12 @@ static TH_NO_TSAN bool see_object(const th_waiter *waiter, th_edge *out) {
 }
 
 TH_NO_TSAN bool th_edge_see(const th_fiber *fiber, th_edge *out) {
-    /* pairs: th_cancel_show; the waiter, and what its task has written before */
+    /* pairs: th_cancel_show; the waiter, and its task's earlier writes */
     const th_waiter *waiter = th_load_acquire(&fiber->xblocked);
     if (!waiter) {
         return false;
     }
-    /* relaxed: one that is woken later is seen to be so by the last pass (CYCLES.md) */
+    /* relaxed: the last pass sees a later wake (CYCLES.md) */
     const uint32_t word = th_load_relaxed(&waiter->xword);
     if (!(word & TH_WAIT_PARKED) || (word & (TH_WAIT_RELEASED | TH_WAIT_OUTCOME)) ||
         waiter->deadline != TH_FOREVER) {
@@ -80,15 +80,17 @@ TH_NO_TSAN bool th_edge_see(const th_fiber *fiber, th_edge *out) {
 }
 
 TH_NO_TSAN bool th_edge_see_thread(const th_thread *thread, th_edge *out) {
-    /* pairs: th_waiter_show; the waiter is made, an earlier one's is not shown any more, and what
-     * the thread has written before */
+    /*
+     * pairs: th_waiter_show; the waiter is made, an earlier one is no longer shown, and the
+     * thread's earlier writes
+     */
     const uint64_t shown = th_load_acquire(&thread->xwaits);
     const th_waiter *waiter = th_load_relaxed(&thread->xwaiter); /* relaxed: as above */
     const th_on on = (th_on)(shown >> TH_SHOWN_SHIFT);
     if (!th_on_has_owner(on) || !waiter) {
         return false;
     }
-    /* relaxed: one that is woken later is seen to be so by the last pass (CYCLES.md) */
+    /* relaxed: the last pass sees a later wake (CYCLES.md) */
     const uint32_t word = th_load_relaxed(&waiter->xword);
     if ((word & (TH_WAIT_RELEASED | TH_WAIT_OUTCOME)) || waiter->deadline != TH_FOREVER) {
         return false;

@@ -1,6 +1,6 @@
 /*
- * edge.h: what one wait depends on, where that is known to be one owner's doing: the edges among
- * which cycles are looked for (cycle.h). core/report/CYCLES.md has the argument.
+ * edge.h: the owner that one wait depends on, if there is a single known one. These are the edges
+ * in which cycle.h searches for cycles. core/report/CYCLES.md has the argument.
  */
 #ifndef TH_EDGE_H
 #define TH_EDGE_H
@@ -10,8 +10,8 @@
 #include "core/state/worker.h"
 
 /*
- * A wait that neither a deadline nor a cancel under way will end, of a fiber or a bound thread. Of
- * `holder`, `runner` and the scope one tells what it depends on, by `on`.
+ * A wait that neither a deadline nor a cancel under way will end, of a fiber or a bound thread. One
+ * of `holder`, `runner` and the scope is what it depends on, by `on`.
  */
 typedef struct th_edge {
     const th_fiber *fiber; /* a bound thread: its home; NULL: a plain thread */
@@ -28,13 +28,13 @@ typedef struct th_edge {
 } th_edge;
 
 /*
- * What the fiber's wait depends on; false: it is in no such wait. With th_cancel_lock, between the
- * beginning and the end of a snapshot that holds fibers (th_snapshot.held).
+ * Finds the dependency of the fiber's wait; false: it is in no such wait. With th_cancel_lock,
+ * between the beginning and the end of a snapshot that holds fibers (th_snapshot.held).
  */
 bool th_edge_see(const th_fiber *fiber, th_edge *out);
 
 /*
- * The same for a plain thread that waits for what has an owner (th_on_has_owner). With
+ * The same for a plain thread that waits for an object with an owner (th_on_has_owner). With
  * th_cancel_lock, taken by th_cancel_hold; until that is given up, the thread does not return from
  * the wait that was found. With th_external_lock, so that the thread's record is there.
  */
@@ -46,10 +46,10 @@ bool th_edge_see_thread(const th_thread *thread, th_edge *out);
  */
 const th_thread *th_edge_thread(const thrum_sched *sched, uint64_t id);
 
-/* Both: what that thread's wait depends on; false: it is in no such wait. With th_cancel_lock. */
+/* Both: the dependency of that thread's wait; false: it is in no such wait. With th_cancel_lock. */
 bool th_edge_see_id(const thrum_sched *sched, uint64_t id, th_edge *out);
 
-/* Whether the wait of `a` ends only by what the task, or thread, of `b` does: not of the same. */
+/* Whether only the task or thread of `b`, a different one, can end the wait of `a`. */
 bool th_edge_leads(const th_edge *a, const th_edge *b);
 
 #endif

@@ -10,12 +10,15 @@
 #include "core/trace/tick_marks.h"
 #include "platform/platform.h"
 
-/* The ends are read before the begins, so what began and ended in between counts as there. */
+/*
+ * The ends are read before the begins, so items that began and ended in between count as
+ * present.
+ */
 static uint64_t less(uint64_t began, uint64_t ended) {
     return began > ended ? began - ended : 0;
 }
 
-/* Those that have a deadline. */
+/* Only timers that have a deadline. */
 static uint64_t timers_of(th_timers *timers) {
     th_lock_acquire(&timers->lock);
     const size_t count = timers->wheel.count - timers->wheel.never_count;
@@ -41,7 +44,7 @@ static void add_times(th_gauges *out, const th_worker *worker, int64_t now) {
     out->longest_run_ns = larger(out->longest_run_ns, of.longest_run_ns);
 }
 
-/* With bound_lock: the longest run of bound threads, also of those that have left. */
+/* With bound_lock: the longest run of bound threads, including threads that have left. */
 static uint64_t longest_of_bound(thrum_sched *sched) {
     uint64_t longest = 0;
     for (unsigned i = sched->workers_count; i < sched->bound_end; i++) {

@@ -1,7 +1,7 @@
 /*
- * gauges.h: what a scheduler has at present: how much is queued, alive, waited for. Nothing is
- * counted for these figures while tasks run: they are sums of counters and sizes that are there
- * anyway, each as of some recent moment.
+ * gauges.h: the present numbers of a scheduler: queued, alive, waited for. Nothing is counted for
+ * these figures while tasks run: they are sums of existing counters and sizes, each as of some
+ * recent moment.
  */
 #ifndef TH_GAUGES_H
 #define TH_GAUGES_H
@@ -22,7 +22,7 @@ typedef struct th_gauges {
     uint64_t stacks;
     uint64_t stack_bytes; /* the address space of these */
     /* For how long at least, in nanoseconds (tick_marks.h). */
-    uint64_t queued_oldest_ns; /* what is queued has waited */
+    uint64_t queued_oldest_ns; /* how long queued work has waited */
     uint64_t running_ns;       /* a task that runs now has run */
     uint64_t longest_run_ns;   /* any task was seen to run */
 } th_gauges;
@@ -33,10 +33,10 @@ void th_gauges_take(thrum_sched *sched, th_gauges *out);
 /* The last three of one worker or bound thread; the others are 0. */
 void th_gauges_take_worker(const th_worker *worker, int64_t now, th_gauges *out);
 
-/* What is queued at the worker, but for pinned work: a guess. */
+/* The amount of work queued at the worker, without pinned work: a guess. */
 uint64_t th_gauges_queued_at(const th_worker *worker);
 
-/* Adds what external threads, and those that are or were bound, have counted. The same locks. */
+/* Adds the counts of external threads, and of present and former bound threads. The same locks. */
 void th_gauges_add_threads(thrum_sched *sched, th_counters *sum);
 
 #endif

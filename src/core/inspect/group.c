@@ -21,7 +21,7 @@ void th_groups_end(thrum_sched *sched, th_groups *groups) {
 
 /* ---- which group ---- */
 
-/* Without calls the object stands for them, where many may wait for one. */
+/* Without calls the object replaces them, if many may wait for one. */
 static uint64_t key_of(const th_seen *seen, const th_told_calls *told) {
     uint64_t key = told ? told->key : 0;
     if (!key && seen->held && !th_on_is_outside(seen->on)) {

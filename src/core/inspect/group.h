@@ -1,10 +1,11 @@
 /*
- * group.h: fibers that are told together: those that do the same in the same calls.
+ * group.h: fibers that are reported together, because they do the same in the same calls.
  *
  * A *group* has the fibers in one state that wait for one kind of thing in the same calls, as far
- * as calls are told. Where none is told (core/inspect/backtrace.h), it has those that wait for the
+ * as calls are reported. If none is (core/inspect/backtrace.h), it has the fibers that wait for the
  * same object. Its memory does not grow with the fibers: there are TH_GROUPS_MAX groups at most,
- * and what would need one more is counted by its kind. core/watch/DUMP.md has the argument.
+ * and fibers that would need another are counted by their kind. core/watch/DUMP.md has the
+ * argument.
  */
 #ifndef TH_GROUP_H
 #define TH_GROUP_H
@@ -36,12 +37,12 @@ typedef struct th_group {
 typedef struct th_ungrouped {
     uint64_t count;
     uint64_t states[TH_SEEN_STATES];
-    uint64_t on[TH_ON_KINDS]; /* of those that are blocked */
+    uint64_t on[TH_ON_KINDS]; /* the blocked ones */
 } th_ungrouped;
 
 typedef struct th_groups {
     th_backtrace *backtrace; /* or NULL */
-    unsigned calls_max;      /* calls that must be the same, as many as are told */
+    unsigned calls_max;      /* calls that must be the same, as many as are reported */
     unsigned count;
     uint16_t slots[TH_GROUP_SLOTS]; /* by their keys: numbers from 1 on, 0 for none */
     uint16_t order[TH_GROUPS_MAX];  /* th_groups_sort's */

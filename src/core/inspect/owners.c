@@ -40,9 +40,9 @@ static bool is_bound(thrum_sched *sched, uint64_t id) {
 }
 
 /*
- * Whether the thread waits for a wake of what has no owner, which has not come, and nothing else
- * ends the wait. It may go on meanwhile: then its stack, which is there as long as its record, has
- * other variables.
+ * Whether the thread waits for a wake from an object without an owner, which has not come, and
+ * nothing else ends the wait. It may go on meanwhile: then its stack, which exists as long as its
+ * record, has other variables.
  */
 static TH_NO_TSAN TH_NO_ASAN bool waits_for_wake(const th_thread *thread) {
     /* pairs: th_waiter_show; the waiter is made */
@@ -56,7 +56,10 @@ static TH_NO_TSAN TH_NO_ASAN bool waits_for_wake(const th_thread *thread) {
     return !woken && th_load_relaxed(&thread->xwaiter) == waiter; /* relaxed: as of now */
 }
 
-/* Notes what has what the thread waits for. False: it goes on, or is not known here. */
+/*
+ * Notes the owner of the object that the thread waits for. False: it goes on, or is not known
+ * here.
+ */
 static TH_NO_TSAN bool waits(thrum_sched *sched, uint64_t id, th_owners *owners) {
     th_edge edge;
     th_lock_acquire(&th_external_lock); /* so that no record is retired, and its thread lives */
@@ -71,7 +74,7 @@ static TH_NO_TSAN bool waits(thrum_sched *sched, uint64_t id, th_owners *owners)
     return result;
 }
 
-/* Those that are found on the way are looked at as well. With th_cancel_lock. */
+/* Checks owners found on the way as well. With th_cancel_lock. */
 static bool all_wait(thrum_sched *sched, th_owners *owners) {
     for (unsigned i = 0; i < owners->count; i++) {
         const uint64_t id = owners->ids[i];

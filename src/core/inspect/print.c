@@ -8,7 +8,7 @@
 #include "base/atomic.h"
 #include "platform/platform.h"
 
-#define PAGE_BYTES 4096u /* what stderr takes at once, where it takes any */
+#define PAGE_BYTES 4096u /* what stderr takes at once, if it takes any */
 #define LOOK_MS 20
 
 void th_print_until(const char *report, const int64_t *xpatience) {

@@ -40,7 +40,7 @@ static TH_NO_TSAN void copy_name(char *to, size_t size, const char *from) {
     to[i] = '\0';
 }
 
-/* A wait for what is outside the scheduler. What its object names is the caller's, who is held. */
+/* A wait for something outside the scheduler. Its object belongs to the caller, which is held. */
 static TH_NO_TSAN void see_world(th_seen *seen, const th_waiter *waiter) {
     if (th_on_is_descriptor(seen->on)) {
         seen->turn = waiter->turn;
@@ -73,7 +73,7 @@ static TH_NO_TSAN void see_waiter(const th_snapshot *snapshot, th_seen *seen, co
     seen->ticks = now > seen->tick ? now - seen->tick : 0;
     seen->since = snapshot->brief ? 0 : th_tick_marks_since(worker, seen->tick);
     seen->since_least = seen->since != 0;
-    /* What is waited for lives until all waits on it have returned. */
+    /* The object lives until all waits on it have returned. */
     if (seen->on == TH_ON_MUTEX) {
         const thrum_mutex *mutex = waiter->object;
         /* relaxed: a number that is only printed */
@@ -93,15 +93,15 @@ static TH_NO_TSAN void see_waiter(const th_snapshot *snapshot, th_seen *seen, co
     }
 }
 
-/* The part of a thread's own stack that is in use, as far as the system has told. */
+/* The part of a thread's own stack that is in use, as far as the system has reported it. */
 static TH_NO_TSAN th_backtrace_stack stack_of_root(const th_fiber *fiber) {
     const th_worker *worker = th_container(fiber, const th_worker, home);
     return (th_backtrace_stack){worker->tie.own_low, worker->tie.own_high};
 }
 
 /*
- * The stack pointer of a fiber that runs, if its thread waits in a system call. Otherwise nothing
- * tells its calls from those that have ended.
+ * The stack pointer of a fiber that runs, if its thread waits in a system call. Otherwise its calls
+ * cannot be distinguished from ended ones.
  */
 static TH_NO_TSAN uintptr_t pointer_of_running(const th_fiber *fiber) {
     const th_worker *worker = th_load_relaxed(&fiber->worker); /* relaxed: as in see */
@@ -220,7 +220,7 @@ TH_NO_TSAN bool th_snapshot_one(th_snapshot *snapshot, const th_fiber *fiber,
                                 const th_waiter *waiter, th_seen *out) {
     view v = {snapshot, out, 0, 1};
     th_cancel_hold();
-    /* relaxed: whether it is the same; what is read of it is acquired in see */
+    /* relaxed: whether it is the same; `see` acquires its contents */
     bool waits = th_load_relaxed(&fiber->xblocked) == waiter && see(&v, fiber, &fiber->stack) &&
                  out->state == TH_SEEN_BLOCKED;
     th_cancel_let_go();

@@ -1,12 +1,12 @@
 /*
- * snapshot.h: a snapshot of all fibers of a scheduler while it goes on: which run, and what the
- * others wait for.
+ * snapshot.h: a snapshot of all fibers of a scheduler while it goes on: which run, and the waits of
+ * the others.
  *
- * There is no list of fibers: each lies on its stack, and the stacks are visited one by one. A
- * fiber that waits is *held* while it is inspected, as by a canceller: it may be woken, but does
- * not return from its wait before the lock is given up, so the waiter and what it waits for are
- * there. Fibers that do not wait are not held: what is said of them is as of some recent moment.
- * core/watch/DEADLOCK.md has the argument.
+ * There is no list of fibers: each is on its stack, and the stacks are visited one by one. A fiber
+ * that waits is *held* while it is inspected, as by a canceller: it may be woken, but does not
+ * return from its wait before the lock is given up, so the waiter and its object are there. Fibers
+ * that do not wait are not held: their data is as of some recent moment. core/watch/DEADLOCK.md has
+ * the argument.
  */
 #ifndef TH_SNAPSHOT_H
 #define TH_SNAPSHOT_H
@@ -38,12 +38,12 @@ typedef struct th_seen {
     uint64_t tick;    /* of a wait: the tick of `worker` at which it began */
     uint64_t ticks;   /* of a wait: ticks of `worker` since then */
     unsigned worker;  /* the worker where it ran last */
-    uintptr_t fn;     /* of one that runs or waits: the task's function, or 0 */
+    uintptr_t fn;     /* for a running or waiting fiber: the task's function, or 0 */
     int tied;         /* the worker that it is tied to, or -1 */
     bool root;        /* whether it is a bound thread itself */
-    bool external;    /* a plain thread, of which its number and its wait alone are told */
+    bool external;    /* a plain thread: only its number and its wait are reported */
     unsigned calls;   /* words of its backtrace, numbered by its index among those seen */
-    bool held;        /* whether it waits: all that is said of it was true at one moment */
+    bool held;        /* whether it waits: all its data was true at one moment */
     char name[THRUM_NAME_MAX + 1];
     char joined[TH_SEEN_TEXT]; /* of a wait for a task's end: the task's name; to dial: the address;
                                   for a name: that, all of them cut where they are long */
@@ -56,7 +56,7 @@ typedef struct th_snapshot {
     thrum_sched *sched;
     th_stack_cursor at;
     unsigned root; /* the number of the next bound thread */
-    bool held;     /* false: the system refuses what holds fibers (th_os_barrier) */
+    bool held;     /* false: the system refuses to hold fibers (th_os_barrier) */
     bool brief;    /* only the state is wanted of fibers that are not held */
     th_backtrace
         *backtrace; /* if set, takes words of the calls of fibers that wait or are blocked */

@@ -32,7 +32,7 @@ bool th_world_tell(const void *direction, uint32_t turn, th_told *told) {
 
 /* With the lock of its timers: false if the timed is no task that is listed. */
 static bool see(th_listed *out, th_timed *timed) {
-    /* relaxed: the list's lock tells whether it still stands there */
+    /* relaxed: under the list's lock it is known whether it is still there */
     const uint32_t word = timed->kind == TH_WORK_WAIT ? 0 : th_load_relaxed(&timed->xword);
     if (!(word & TH_TASK_PLACE)) {
         return false;

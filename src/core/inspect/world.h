@@ -1,10 +1,10 @@
 /*
- * world.h: descriptors that are waited for, in words. The floor that knows them (io) says here how
- * to ask it; the core has only the addresses of directions.
+ * world.h: descriptors that are waited for, in words. The layer that knows them (io) registers its
+ * functions here; the core has only the addresses of directions.
  *
- * A direction's memory stays for ever, and its number with it. Who has the number changes: a wait
- * notes the *turn*, and nothing is told of a descriptor whose turn is over, since its number may be
- * another one's by now.
+ * A direction's memory stays for ever, and its number with it. The number's owner changes: a wait
+ * notes the *turn*, and nothing is reported of a descriptor whose turn is over, since its number
+ * may be another one's by now.
  */
 #ifndef TH_WORLD_H
 #define TH_WORLD_H
@@ -32,8 +32,8 @@ int th_world_number(const void *direction);
 /* Whether the direction is that of writing. */
 bool th_world_writes(const void *direction);
 /*
- * Asks the system what the descriptor is: true, if the turn has not ended before it was asked. It
- * takes no lock of the library's.
+ * Queries the system about the descriptor: true, if the turn has not ended before the query. It
+ * takes none of the library's locks.
  */
 bool th_world_tell(const void *direction, uint32_t turn, th_told *told);
 
