@@ -1,6 +1,6 @@
 /*
- * local_queue.h: what moves between a worker's local queue and other places, and how much at a time
- * (docs/policies.md). The build of the study has its own file of this name, with a lock around
+ * local_queue.h: moving work between a worker's local queue and other places, and how much at a
+ * time (docs/policies.md). The build of the study has its own file of this name, with a lock around
  * each use and other amounts (bench/study).
  */
 #ifndef TH_LOCAL_QUEUE_H
@@ -8,7 +8,7 @@
 
 #include "core/state/worker.h"
 
-#define TH_GRAB_MAX 128 /* work that becomes due waits behind what was grabbed */
+#define TH_GRAB_MAX 128 /* work that becomes due waits behind the grabbed work */
 
 /* Owner only. False when the queue is full. */
 static inline bool th_local_push(th_worker *worker, th_work *work) {

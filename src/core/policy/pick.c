@@ -11,7 +11,7 @@
 /* The time after which the inject queue comes first again, where runs are long. */
 #define FAIR_NS 50000
 
-#define LEFT_NS 100000 /* for each worker: between two looks at what others leave waiting */
+#define LEFT_NS 100000 /* for each worker: between two looks at work left by others */
 #define LEFT_LEAST_NS 2000000
 
 unsigned th_fair_interval(th_worker *worker) {

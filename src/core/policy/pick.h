@@ -1,5 +1,5 @@
 /*
- * pick.h: what the picks of all policies have in common.
+ * pick.h: the common parts of all policies' picks.
  */
 #ifndef TH_PICK_H
 #define TH_PICK_H
@@ -84,8 +84,8 @@ static inline bool th_came_round(th_worker *worker, const th_worker *victim) {
 }
 
 /*
- * Rescues work of those that hold some and have not come round since the last look. Sets *unsure if
- * one that holds some has come round.
+ * Rescues work from workers that hold some and have not come round since the last look. Sets
+ * *unsure if a worker that holds some has come round.
  */
 static TH_ALWAYS_INLINE th_work *
 th_rescue_any(th_worker *worker, bool *unsure, bool (*holds)(const th_worker *victim),
@@ -109,10 +109,10 @@ th_rescue_any(th_worker *worker, bool *unsure, bool (*holds)(const th_worker *vi
 }
 
 /*
- * A worker that always finds something never searches. So now and then, at a fair pick, it looks at
- * what other workers leave waiting behind a long task. Each look costs some cache misses for each
- * worker, so the more there are the rarer it is. True: it is time, and overdue deadlines of others
- * have been fired.
+ * A worker that always finds something never searches. So now and then, at a fair pick, it looks
+ * for work that other workers leave waiting behind a long task. Each look costs some cache misses
+ * for each worker, so the more there are the rarer it is. True: it is time, and overdue deadlines
+ * of others have been fired.
  */
 bool th_look_at_left(th_worker *worker, uint64_t now);
 

@@ -1,5 +1,5 @@
 /*
- * policy.h: the policies of a scheduler that has workers; worker.h says what a policy is.
+ * policy.h: the policies of a scheduler that has workers; worker.h defines a policy.
  */
 #ifndef TH_POLICY_H
 #define TH_POLICY_H

@@ -10,7 +10,7 @@
  * work for. A scheduler with one worker needs no combiner and no ready queue: the rest is that
  * worker's.
  *
- * core/policy/FIFO.md says why nothing is lost in between.
+ * core/policy/FIFO.md explains why nothing is lost in between.
  */
 #include "core/policy/pick.h"
 #include "core/policy/policy.h"
@@ -107,9 +107,9 @@ static TH_NO_TSAN void append(th_worker *worker, th_chain chain) {
 static TH_NO_TSAN void submit(th_worker *worker, th_work *work, unsigned hint) {
     (void)hint;
     /*
-     * A task that its body posted again, or a fiber that yielded: no thread can tell that it was
-     * queued before this worker shows up again. So a few of them are queued in one exchange, once
-     * the batch in hand has been run.
+     * A task that its body posted again, or a fiber that yielded: no thread can detect whether it
+     * was queued before this worker shows up again. So a few of them are queued in one exchange,
+     * once the batch in hand has been run.
      */
     th_tsan_release(&worker->fence); /* for a rescuer */
     if (worker->unseen && th_batch_any(&worker->batch) &&
@@ -367,7 +367,7 @@ static th_work *rescue(th_worker *worker, bool *unsure) {
     return work;
 }
 
-/* The batch is run first: what is in it comes before all that is posted now. */
+/* The batch is run first: its work comes before everything posted now. */
 static bool hand_over(th_worker *worker) {
     if (th_batch_any(&worker->batch)) {
         return false;

@@ -17,7 +17,7 @@
 #include "platform/platform.h"
 #include "thrum/task.h"
 
-#define INJECT_STREAK TH_LIMIT(256, 2) /* runs from the inject queue before one that yielded */
+#define INJECT_STREAK TH_LIMIT(256, 2) /* runs from the inject queue before a yielded fiber */
 #define BRISK_NS 8000 /* if TH_BATCH runs take less, taking so many keeps no work waiting long */
 
 /* ---- the local queue ---- */
@@ -30,7 +30,7 @@ static TH_COLD void overflow(th_worker *worker, th_work *work) {
     th_count(&worker->counters.xoffloaded, chain.count);
     th_inject_push(&worker->sched->inject, chain.first, chain.count);
     th_notify(worker,
-              true); /* as a backlog: one that backs off or is the sentinel comes by itself */
+              true); /* as a backlog: a worker that backs off or is the sentinel comes by itself */
 }
 
 /* Inlined into submit it would have each hint's path save its registers. */
@@ -210,7 +210,7 @@ static th_work *take_inject(th_worker *worker, size_t most) {
     if (!th_inject_is_empty(&sched->inject) || th_ring_size(ring) >= TH_BACKLOG) {
         th_notify(worker, true);
     } else if (th_ring_size(ring)) {
-        th_notify(worker, false); /* for the one that was queued here */
+        th_notify(worker, false); /* for the task that was queued here */
     }
     return work;
 }
@@ -259,8 +259,8 @@ static th_work *pick_yielded(th_worker *worker) {
 
 /*
  * The pick at each interval: takes work that would starve behind a busy queue. While the own queue
- * holds work from the inject queue, that work is older, and its turn comes by itself: taking from
- * the inject queue then would only reverse the order.
+ * holds work from the inject queue, that work is older, and will run without further action: taking
+ * from the inject queue then would only reverse the order.
  */
 static th_work *pick_fairly(th_worker *worker) {
     worker->picks.until_inject = th_fair_interval(worker);

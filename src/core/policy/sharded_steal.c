@@ -19,7 +19,7 @@ _Static_assert(1 + 2 * TH_BATCH <= TH_STEAL_MAX, "a rescue fits into what a thef
 
 /*
  * Returns the first of the taken work and puts the rest into the own queue, as far as there is
- * room, and what is over into the inject queue.
+ * room, and the remainder into the inject queue.
  */
 static th_work *keep(th_worker *worker, th_worker *victim, th_work *const taken[], uint64_t n) {
     if (worker->backoff.victim != victim) {
@@ -161,7 +161,7 @@ th_work *th_sharded_look_around(th_worker *worker) {
     }
     th_work *work = th_sharded_rescue(worker, &worker->look_unsure);
     if (work && th_ring_size(&worker->ring) >= TH_BACKLOG) {
-        th_notify(worker, true); /* it is no searcher, so a wake is due for what it keeps */
+        th_notify(worker, true); /* it is no searcher, so a wake is due for the work it keeps */
     }
     for (unsigned i = 0; i < th_workers_end(sched) && !work; i++) {
         th_worker *victim = &sched->workers[i];

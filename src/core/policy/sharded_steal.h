@@ -1,6 +1,6 @@
 /*
- * sharded_steal.h: what workers of the sharded policy take from one another: by stealing, by rescue
- * from a worker that does not come round, by looking around between polls.
+ * sharded_steal.h: how workers of the sharded policy take work from one another: by stealing, by
+ * rescue from a worker that does not come round, and by checking between polls.
  */
 #ifndef TH_SHARDED_STEAL_H
 #define TH_SHARDED_STEAL_H

@@ -14,7 +14,7 @@
 #define BACKOFF_MIN_NS 10000
 #define BACKOFF_MAX_NS 200000
 #define SPEED_MIN_NS 20000  /* a measurement must last so long */
-#define SPEED_MAX_NS 500000 /* when it has lasted longer, what was measured so far counts half */
+#define SPEED_MAX_NS 500000 /* when it has lasted longer, earlier measurements count half */
 #define THEFTS_PER_LOOK                                                                            \
     64 /* thefts after which a thief that helps measures the victim alone again */
 
