@@ -19,7 +19,7 @@ void th_alarm_join(thrum_sched *sched, const th_os_pollset *set) {
     th_lock_release(&alarm->lock);
 }
 
-/* A worker of those that have the alarm in their sets is parked: spares have not. */
+/* A worker with the alarm in its set is parked: spares do not have it. */
 static bool anyone_hears(const thrum_sched *sched, uint64_t word) {
     return th_alarm_is_ready(sched) &&
            th_park_parked(word) > sched->workers_count - sched->workers_regular;

@@ -14,8 +14,8 @@ void th_bound_wake(thrum_sched *sched, uint64_t n);
 void th_bound_wake_unless(thrum_sched *sched, uint64_t n, int64_t deadline);
 
 /*
- * By a bound thread that has queued work for itself. In a loop that is not its own that may be
- * about to wait, so it is told like a thread that sleeps (bound/embedded.c).
+ * By a bound thread that has queued work for itself. A foreign loop may be about to wait, so the
+ * thread is notified like a sleeping one (bound/embedded.c).
  */
 static inline void th_bound_posted(th_worker *worker) {
     if (th_unlikely(worker->tie.announced)) {

@@ -66,9 +66,9 @@ static void count_changed(thrum_sched *sched) {
 }
 
 /*
- * Any sleeper may be the one that has a fiber to spare, and one that is woken in vain sleeps again
- * on top of the others. So each is woken by name, once: as long as a task is deferred, it looks
- * again after at most TH_DEFER_NS. Spares that have never taken over have no fibers.
+ * Any sleeper may have a fiber to spare, and after a spurious wake it sleeps again on top of the
+ * others. So each is woken by name, once: as long as a task is deferred, it looks again after at
+ * most TH_DEFER_NS. Spares that have never taken over have no fibers.
  */
 static void wake_each(thrum_sched *sched) {
     for (unsigned i = 0; i < th_workers_end(sched); i++) {

@@ -7,7 +7,7 @@
 #include "core/state/worker.h"
 
 /*
- * Once so many wait, no more tasks are started (-ENOMEM), except a few for which memory is at hand,
+ * Once so many wait, no new task is started (-ENOMEM), except a few for which memory is at hand,
  * until half of them have got their stacks.
  */
 #define TH_DEFERRED_MAX 16384u

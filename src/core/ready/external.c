@@ -1,5 +1,5 @@
 /*
- * external.c: see external.h. core/control/STOP.md has the argument why stop cannot free what an
+ * external.c: see external.h. core/control/STOP.md argues why stop cannot free memory that an
  * external thread still uses.
  */
 #include "core/ready/external.h"
@@ -71,8 +71,8 @@ static TH_NO_TSAN th_external *attach(th_thread *thread, thrum_sched *sched, boo
     *gone = !is_live(sched);
     th_lock_release(&th_external_lock);
     /*
-     * If it is gone, ask for no memory: this may be the child of a fork. And there must be no
-     * record that would not be retired: it would tell of a thread whose memory is gone.
+     * If it is gone, allocate nothing: this may be the child of a fork. And there must be no record
+     * that would never be retired: it would refer to a thread whose memory is gone.
      */
     if (*gone || !th_thread_keep(thread, TH_EXIT_EXTERNAL, th_external_retire_all)) {
         return NULL;
@@ -214,7 +214,7 @@ void th_external_leave(thrum_sched *sched, th_external *r) {
 static void wait_left(thrum_sched *sched) {
     for (th_external *r = sched->externals.first; r; r = r->next_of_sched) {
         unsigned spins = 0;
-        /* pairs: th_external_leave; what the thread did inside is done */
+        /* pairs: th_external_leave; the thread's calls inside are done */
         while (th_load_acquire(&r->xinside)) {
             th_backoff(&spins); /* short: no thread waits while it is inside */
         }

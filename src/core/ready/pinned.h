@@ -30,7 +30,10 @@ static inline void th_yields_mark(th_worker *worker) {
 /* Queues a fiber that yields, and that only the owner may run, behind all pinned work so far. */
 void th_pinned_yield(th_worker *worker, th_work *work);
 
-/* Whether what was there when the oldest pinned fiber yielded has been taken. The owner only. */
+/*
+ * Whether all work that was there when the oldest pinned fiber yielded has been taken. The owner
+ * only.
+ */
 static inline bool th_pinned_yield_due(const th_worker *worker) {
     return worker->pinned_yields.first &&
            (int)(worker->picks.pinned_taken - worker->picks.pinned_end) >= 0;

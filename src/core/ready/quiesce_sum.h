@@ -35,7 +35,7 @@ bool th_quiesce_any_body(thrum_sched *sched, uint64_t *bodies);
 /* Whether a bound thread waits for an instant that has come, and so is about to go on. */
 bool th_quiesce_lets_go(thrum_sched *sched);
 
-/* A worker has announced that it parks: tells the waiters whose instant has come. */
+/* A worker has announced that it parks: notifies the waiters whose instant has come. */
 void th_quiesce_notify(thrum_sched *sched);
 
 /* The record of one waiting caller, on its stack; in the scheduler's list, under quiesce_lock. */

@@ -15,8 +15,8 @@ static TH_NO_TSAN void submit_pinned(thrum_sched *sched, th_work *work) {
 }
 
 /*
- * Puts the work into the owner's own list, where no other thread looks: behind what has come to its
- * inbox by now, or a fiber that posts from here would overtake its earlier posts from another
+ * Puts the work into the owner's own list, where no other thread looks: behind the present contents
+ * of its inbox, or a fiber that posts from here would overtake its earlier posts from another
  * worker.
  */
 static void submit_pinned_here(th_worker *worker, th_work *work, unsigned hint) {

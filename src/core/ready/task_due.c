@@ -16,7 +16,7 @@ bool th_task_expire(thrum_task *task, th_work **work) {
             return false;
         }
         /* lock-free: it fails only when something else has made it due, or may be about to */
-        /* relaxed: timers publish nothing; the lock orders what the post wrote */
+        /* relaxed: timers publish nothing; the lock orders the post's writes */
     } while (!th_cas_relaxed(&task->reserved_word, &word, word | TH_TASK_EXPIRED));
     if (th_unlikely((word & TH_TASK_PLACE) != 0)) {
         /* relaxed: set before the place was taken; later calls set it to the same */

@@ -1,5 +1,5 @@
 /*
- * task_due.h: what makes an intrusive task due when its deadline comes first.
+ * task_due.h: making an intrusive task due when its deadline comes first.
  */
 #ifndef TH_TASK_DUE_H
 #define TH_TASK_DUE_H

@@ -27,7 +27,7 @@ void th_wait_commit_unlock(void *arg) {
     const th_unlock_commit *commit = arg;
     /* relaxed: no waker finds the waiter before the lock is released, which publishes this */
     th_store_relaxed(&commit->waiter->xword, TH_WAIT_PARKED);
-    /* the waiter, its fiber and what it waited on may be gone by now */
+    /* the waiter, its fiber and its object may be gone by now */
     th_waiter_give_up(commit->xword, commit->unlocked, commit->wide);
 }
 
@@ -49,14 +49,14 @@ void th_waiter_wake(th_waiter *waiter) {
     uint32_t word = th_load_acquire(&waiter->xword);
     if (word == TH_WAIT_PARKED) {
         /* Only a wake ends this wait, and it is parked: no other thread writes the word. */
-        /* pairs: released; publishes what the waker wrote */
+        /* pairs: released; publishes the waker's writes */
         th_store_release(&waiter->xword, TH_WAIT_WOKEN | TH_WAIT_RELEASED);
         unpark(waiter, fiber, word);
         return;
     }
     /*
-     * pairs: released; publishes what the waker wrote
-     * pairs: th_wait_commit; PARKED means that the fiber's registers are saved
+     * pairs: released; publishes the waker's writes pairs: th_wait_commit; PARKED means that the
+     * fiber's registers are saved
      */
     uint32_t old = th_xchg_acq_rel(&waiter->xword, TH_WAIT_WOKEN | TH_WAIT_RELEASED);
     unpark(waiter, fiber, old);
@@ -86,14 +86,16 @@ void th_waiter_release(th_waiter *waiter) {
 
 void th_waiter_release_cancelled(th_waiter *waiter) {
     th_fiber *fiber = waiter->fiber; /* afterwards the waiter may be gone */
-    /* pairs: th_wait_commit; publishes PARKED. The lock in th_cancel_end publishes what the
-     * canceller did before */
+    /*
+     * pairs: th_wait_commit; publishes PARKED. The lock in th_cancel_end publishes the canceller's
+     * earlier writes
+     */
     uint32_t old = th_xchg_acquire(&waiter->xword, TH_WAIT_CANCELLED | TH_WAIT_RELEASED);
     unpark(waiter, fiber, old);
 }
 
 void th_waiter_missed(th_waiter *waiter) {
-    /* pairs: th_waiter_wait_missed; publishes what the waker did before */
+    /* pairs: th_waiter_wait_missed; publishes the waker's earlier writes */
     th_or_release(&waiter->xword, TH_WAIT_LEFT);
 }
 

@@ -42,8 +42,8 @@ static inline void th_waiter_let_go(th_waiter *waiter) {
 }
 
 /*
- * For a waker that found the waiter without a list lock (join) and could not claim it: it says that
- * it does not touch the waiter any more. The waiter knows that it was found and waits for this
+ * For a waker that found the waiter without a list lock (join) and could not claim it: it signals
+ * that it no longer touches the waiter. The waiter knows that it was found and waits for this
  * (th_waiter_wait_missed).
  */
 void th_waiter_missed(th_waiter *waiter);

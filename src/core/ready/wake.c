@@ -23,8 +23,10 @@ static uint32_t notify_sleeper(th_worker *target, uint32_t clear, uint32_t give)
             return 0;
         }
         /* lock-free: the word changes a bounded number of times while its worker goes to sleep */
-        /* pairs: th_park_announce, th_park_unannounce; the pop, and what the worker is woken for
-         * pairs: th_park_announce, announce; the set in which the worker sleeps */
+        /*
+         * pairs: th_park_announce, th_park_unannounce; the pop, and the cause of the worker's wake
+         * pairs: th_park_announce, announce; the set in which the worker sleeps
+         */
         if (th_cas_acq_rel(&target->xsleep, &word, want)) {
             return word & TH_SLEEP_PARKED ? word : 0;
         }
@@ -104,7 +106,7 @@ static bool wake_next(thrum_sched *sched, th_worker *by, th_wake_cause cause, bo
         }
         uint64_t want = word + TH_PARK_SEARCHER_ONE;
         if (top) {
-            /* relaxed: the tag in the exchange tells whether it is still the top's link */
+            /* relaxed: the tag in the exchange shows whether it is still the top's link */
             want = th_park_with_top(want, th_load_relaxed(&target->xidle_next));
         } else {
             want |= TH_PARK_WATCH;
@@ -134,7 +136,7 @@ void th_notify_somebody(th_worker *worker, uint64_t word) {
     if (th_park_searchers(word) && !th_park_long(word)) {
         return;
     }
-    /* relaxed: th_park_unannounce acquires it; an older one says that the worker came round */
+    /* relaxed: th_park_unannounce acquires it; an older one means that the worker came round */
     th_store_relaxed(&worker->xlone_tick, th_load_relaxed(&worker->xtick));
     wake_next(worker->sched, worker, TH_WAKE_SUBMIT, false, true);
 }
@@ -198,7 +200,7 @@ void th_watch_again(th_worker *worker) {
     }
 }
 
-/* Whether there is a sentinel that sleeps long and comes by this time, or as late as in rounds. */
+/* Whether there is a sentinel that sleeps long and wakes by this time, or as late as in rounds. */
 static bool comes_by_then(const thrum_sched *sched, uint64_t word, int64_t at) {
     if (!th_park_long(word)) {
         return false;
@@ -223,7 +225,7 @@ void th_rouse_monitor(thrum_sched *sched, uint64_t word) {
     if (th_park_parked(word) > th_load_relaxed(&sched->spare_set.xidle_spares)) {
         return; /* another worker is free */
     }
-    /* pairs: go_dormant; what the monitor has written before it was dormant */
+    /* pairs: go_dormant; the monitor's writes before it was dormant */
     if (th_and_acquire(&sched->xpark, ~TH_PARK_DORMANT) & TH_PARK_DORMANT) {
         /* relaxed: behind the acquire */
         th_appoint_monitor(&sched->workers[th_load_relaxed(&sched->spare_set.xmonitor)]);

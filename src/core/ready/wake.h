@@ -12,7 +12,7 @@
 /* The cause of a wake, which selects its counter. */
 typedef enum { TH_WAKE_SUBMIT, TH_WAKE_CHAIN } th_wake_cause;
 
-/* Wakes one sleeper, with a search token, unless a searcher is on its way already. */
+/* Wakes one sleeper, with a search token, unless a searcher is coming already. */
 void th_wake_one(thrum_sched *sched, th_worker *by, th_wake_cause cause);
 
 /*
@@ -38,14 +38,17 @@ bool th_wake_worker(th_worker *target);
 void th_watch_now(thrum_sched *sched, th_worker *by);
 /* By a worker that the alarm has woken: if the sentinel sleeps long, it comes round again. */
 void th_watch_again(th_worker *worker);
-/* As th_watch_now, for what begins at this time: the alarm may do, which wakes one then. */
+/*
+ * As th_watch_now, for work that begins at this time: the alarm may be enough, which wakes a worker
+ * then.
+ */
 void th_watch_from(thrum_sched *sched, th_worker *by, int64_t at);
 
 #define TH_WATCH_LONG_NS 4000000 /* how long a sentinel sleeps when nothing happens */
 
 /*
- * The longest sleep of a sentinel that makes rounds. What is queued right after a look is seen by
- * the next, and the one after that sees that its owner has not come round: a quarter of the bound
+ * The longest sleep of a sentinel that makes rounds. Work queued right after a look is seen by the
+ * next look, and the one after that sees that its owner has not come round: a quarter of the bound
  * is left.
  */
 static inline int64_t th_watch_ns(const thrum_sched *sched) {
@@ -87,7 +90,7 @@ static inline void th_notify(th_worker *worker, bool backlog) {
         /* the light side; the sentinel has the heavy one before it sleeps long (D10) */
         th_fence_light();
     }
-    /* relaxed: ordered as said above; otherwise the sentinel makes up for a stale word */
+    /* relaxed: ordered as described above; otherwise the sentinel makes up for a stale word */
     uint64_t word = th_load_relaxed(&worker->sched->xpark);
     if (th_likely(th_park_left(word, backlog && !(word & TH_PARK_BACKOFF)))) {
         return;
