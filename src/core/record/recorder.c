@@ -1,6 +1,6 @@
 /*
- * recorder.c: see recorder.h. What runs in the handler of a crash takes no lock and no memory; it
- * is below "in a handler".
+ * recorder.c: see recorder.h. Code in the handler of a crash takes no lock and no memory; it is
+ * below "in a handler".
  */
 #include "core/record/recorder.h"
 
@@ -18,13 +18,13 @@
 #define STALLS_NS ((int64_t)10 * 1000000000)
 #define PATIENCE_MS 200 /* how long a line waits for stderr */
 
-static th_lock lock = TH_LOCK_INIT; /* protects what follows, but for what handlers read */
+static th_lock lock = TH_LOCK_INIT; /* protects the following, except the data that handlers read */
 static int64_t stalls_at[SLOTS];    /* when a stall has had the file written */
 static char bytes[BYTES];           /* a file that is being written */
 
 /*
- * The schedulers that are recorded. A handler takes them out for good, since the program ends: so
- * what it reads is not freed meanwhile.
+ * The schedulers that are recorded. A handler takes them out for good, since the process ends, so
+ * that nothing that it reads is freed meanwhile.
  */
 static thrum_sched *xslots[SLOTS];
 static char paths[SLOTS][TH_RECORDER_PATH]; /* constant while the slot is taken */
@@ -47,8 +47,8 @@ static void to_file(void *ctx, const char *piece, size_t length) {
 }
 
 /*
- * Writes beside the name first: what an earlier occasion has left stays until this one is whole.
- * That name is the process's and the occasion's own: several may write at a time.
+ * Writes beside the name first: the file of an earlier occasion stays until this one is whole. The
+ * temporary name belongs to one process and occasion: several may write at a time.
  */
 static bool file_open(file *f, const char *path, const char *occasion) {
     th_plain name = {.bytes = f->part, .room = sizeof f->part};
@@ -108,7 +108,10 @@ int th_recorder_print(thrum_sched *sched, th_plain *out) {
 /* The scheduler's slot, or SLOTS. */
 static unsigned slot_of(const thrum_sched *sched) {
     unsigned i = 0;
-    /* relaxed: its own thread, or one that is joined before the slot is given up, looks for it */
+    /*
+     * relaxed: only its own thread, or a thread joined before the slot is given up, searches for
+     * it
+     */
     while (i < SLOTS && th_load_relaxed(&xslots[i]) != sched) {
         i++;
     }
@@ -154,7 +157,7 @@ void th_recorder_write_stall(thrum_sched *sched) {
 
 /* ---- in a handler ---- */
 
-/* The marks of a worker where they stand: `marks` is NULL, `count` of them before the tail. */
+/* The marks of a worker in place: `marks` is NULL, `count` of them before the tail. */
 static void in_place(const th_worker *worker, th_trace_buffer_copy *out) {
     /* pairs: th_trace_give_buffer; publishes the trace buffer */
     const th_trace_buffer *buffer = th_load_acquire(&worker->xtrace_buffer);
@@ -168,7 +171,7 @@ static void in_place(const th_worker *worker, th_trace_buffer_copy *out) {
     }
 }
 
-/* The marks stand where they are: other threads may go on meanwhile. */
+/* The marks are read in place: other threads may go on meanwhile. */
 static void print_raw(thrum_sched *sched, th_plain *out) {
     const th_trace *trace = &sched->trace;
     th_trace_copy copy = {.number = trace->number,
@@ -287,7 +290,7 @@ static void take_slot(thrum_sched *sched) {
     }
 }
 
-/* What THRUM_TRACE asks for is no reason not to start: one line, and no recorder. */
+/* THRUM_TRACE is no reason to refuse to start: prints one line, and makes no recorder. */
 static int do_without(thrum_sched *sched) {
     char line[256];
     th_plain out = {.take = to_stderr, .bytes = line, .room = sizeof line};
@@ -331,7 +334,7 @@ void th_recorder_end(thrum_sched *sched) {
     bool gone = slot < SLOTS && th_cas_relaxed(&xslots[slot], &present, (thrum_sched *)NULL);
     bool crashed = !gone && slot_of(TAKEN) < SLOTS;
     th_lock_release(&lock);
-    while (crashed) { /* the process is ending: what is printed must not be freed */
+    while (crashed) { /* the process is ending: nothing being printed may be freed */
         (void)th_os_futex_wait(&never, 0, TH_FOREVER);
     }
 }

@@ -12,7 +12,7 @@
 
 /* ---- on and off ---- */
 
-/* With bound_lock: the record of a worker or a bound thread, also of one that has left. */
+/* With bound_lock: the record of a worker or a bound thread, or of a former one. */
 static th_worker *record_at(thrum_sched *sched, unsigned i) {
     return th_worker_at(sched, (int32_t)i);
 }
@@ -83,7 +83,7 @@ int th_trace_start(thrum_sched *sched, size_t marks, bool series) {
     th_lock_release(&trace->lock);
     th_worker *worker = th_here();
     if (!code && worker && worker->sched == sched) {
-        th_trace_enters(worker); /* what runs here began before the trace did */
+        th_trace_enters(worker); /* the current run began before the trace */
     }
     return code;
 }

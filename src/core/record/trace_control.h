@@ -1,5 +1,5 @@
 /*
- * trace_control.h: turning tracing on and off, and reading what was noted (trace_notes.h).
+ * trace_control.h: turning tracing on and off, and reading the notes (trace_notes.h).
  * core/trace/TRACE.md has the argument.
  */
 #ifndef TH_TRACE_CONTROL_H
@@ -17,7 +17,7 @@ typedef struct th_traced_mark {
     th_traced kind;
     bool open;       /* it went on when the trace ended, so it has no `how` */
     unsigned how;    /* how it ended: a th_on, or TH_TRACED_YIELDED, _AWAITS, _FINISHED */
-    uint64_t object; /* what is waited for; for some kinds see th_traced */
+    uint64_t object; /* the object waited for; for some kinds see th_traced */
     uintptr_t fn;    /* the task's function, or 0 */
     uint64_t runs;   /* of a stretch: how many runs it has, the last of them `id`; or 1 */
     char name[32];

@@ -111,7 +111,8 @@ static void put_instant(page *p, const th_traced_mark *mark) {
 }
 
 /*
- * An instant where the stretch of a task became a stall. It is not noted: the stretch tells.
+ * An instant where the stretch of a task became a stall. It is not noted, but derived from the
+ * stretch.
  */
 static void put_stall(page *p, int64_t begin, int64_t end) {
     const thrum_config *config = th_sched_config(p->sched);
@@ -271,7 +272,7 @@ static void put_mark(page *p, const th_mark *words) {
 }
 
 void th_trace_page_buffer(th_trace_page *p, const th_trace_buffer_copy *buffer) {
-    p->buffer = buffer->worker + 1; /* in such files 0 stands for no thread */
+    p->buffer = buffer->worker + 1; /* in such files 0 means no thread */
     put_begin(p, "M");
     th_plain_put(p->out, ",\"name\":\"thread_name\",\"args\":{\"name\":\"%s %u\"}}",
                  buffer->bound ? "bound thread" : "worker", buffer->worker);
