@@ -10,7 +10,7 @@
 #include "core/state/handle.h"
 #include "core/wait/cancel.h"
 
-/* A plain thread, as it is told. */
+/* A plain thread, as reported. */
 static TH_NO_TSAN bool see_thread(const thrum_sched *sched, const th_edge *edge, th_seen *out) {
     th_edge now;
     th_cancel_hold();
@@ -60,7 +60,7 @@ static void add_who(th_text *text, const th_edge *edge) {
     }
 }
 
-/* ", held by ": what the next member is to the thing that is waited for. */
+/* ", held by ": the next member's relation to the object of the wait. */
 static const char *bond_of(th_on on) {
     return on == TH_ON_JOIN    ? ", which is "
            : on == TH_ON_SCOPE ? ", a child of which is "

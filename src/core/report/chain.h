@@ -7,11 +7,11 @@
 #include "core/report/cycle.h"
 #include "core/report/words.h"
 
-#define TH_CHAIN_MAX TH_LIMIT(32u, 4u) /* members that are told of one cycle */
+#define TH_CHAIN_MAX TH_LIMIT(32u, 4u) /* reported members of one cycle */
 
 /*
- * A member as it is told; false: its wait has ended since, by a cancel. With the text's backtrace
- * if `calls` (then it is number 0 there). Takes th_cancel_lock.
+ * A member as reported; false: its wait has ended since, by a cancel. With the text's backtrace if
+ * `calls` (then it is number 0 there). Takes th_cancel_lock.
  */
 bool th_chain_see(th_text *text, const th_edge *edge, bool calls, th_seen *out);
 

@@ -1,9 +1,9 @@
 /*
  * cycle.c: see cycle.h.
  *
- * All waits that depend on one owner are collected piece by piece. What leads from one to the next
- * is found by a table of hashes: of the waiters' numbers, of their fibers, and of the scopes that
- * are waited for. A walk in depth finds candidates; each is looked at again in one hold.
+ * All waits that depend on one owner are collected piece by piece. The way from one to the next is
+ * found by a table of hashes: of the waiters' numbers, of their fibers, and of the scopes that are
+ * waited for. A depth-first walk finds candidates; each is checked again in one hold.
  */
 #include "core/report/cycle.h"
 
@@ -22,7 +22,7 @@
 
 #define NONE UINT32_MAX
 
-/* What the walk knows of an edge. */
+/* The walk's record of an edge. */
 typedef struct mark {
     uint32_t from;    /* the edge by which it was reached, or NONE */
     uint32_t child;   /* of a wait for a scope: the first edge of its children, or NONE */
@@ -67,7 +67,7 @@ static bool has_room(th_cycles *c) {
     return true;
 }
 
-/* Memory is asked for between two holds: here only what is there is used. */
+/* Memory is allocated between two holds: here only existing memory is used. */
 static TH_NO_TSAN bool visit(void *ctx, const th_stack *stack, bool in_use) {
     th_cycles *c = ctx;
     const th_fiber *fiber = in_use ? th_fiber_on(stack) : NULL;
@@ -126,7 +126,7 @@ static void collect(th_cycles *c) {
     } while (c->count == c->room);
 }
 
-/* ---- what leads where ---- */
+/* ---- edges ---- */
 
 typedef enum { BY_ID, BY_FIBER, BY_SCOPE } key_kind;
 
@@ -195,7 +195,7 @@ static bool make_table(th_cycles *c) {
 
 /* ---- looking again ---- */
 
-/* What a wait that was collected depends on now; false: it is over. With th_cancel_lock. */
+/* The present dependency of a collected wait; false: it is over. With th_cancel_lock. */
 static bool see_again(const th_cycles *c, const th_edge *known, th_edge *out) {
     return known->fiber ? th_edge_see(known->fiber, out) : th_edge_see_id(c->sched, known->id, out);
 }
@@ -224,7 +224,7 @@ static bool is_cycle(const th_cycles *c, const uint32_t members[], unsigned coun
     return is;
 }
 
-/* The member with the smallest number comes first, so that a cycle is told alike each time. */
+/* The member with the smallest number comes first, so that a cycle is always reported alike. */
 static void turn(const th_cycles *c, uint32_t members[], unsigned count) {
     unsigned least = 0;
     for (unsigned i = 1; i < count; i++) {
@@ -237,7 +237,7 @@ static void turn(const th_cycles *c, uint32_t members[], unsigned count) {
     }
 }
 
-/* Keeps the cycle whose members stand behind those of the others. */
+/* Keeps the cycle whose members are behind those of the others. */
 static void keep(th_cycles *c, unsigned count) {
     uint32_t *members = c->members + c->members_count;
     th_cycle cycle = {.members = members, .count = count};
@@ -252,7 +252,7 @@ static void keep(th_cycles *c, unsigned count) {
     c->members_count += count;
 }
 
-/* The walk has come from `last` to `first`, which is on its way: a candidate. */
+/* The walk has come from `last` to `first`, which is on its path: a candidate. */
 static void found(th_cycles *c, uint32_t first, uint32_t last) {
     uint32_t *members = c->members + c->members_count;
     unsigned count = 1;

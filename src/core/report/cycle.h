@@ -13,14 +13,14 @@
 typedef struct th_cycles th_cycles;
 
 /*
- * Looks at all waits, and finds what is a cycle at one moment. NULL: there is none, or no memory,
- * or the system refuses what holds fibers. From any thread and context, but not with
- * th_cancel_lock, while the scheduler lives. th_cycles_end must follow.
+ * Checks all waits, and finds cycles that exist at one moment. NULL: there is none, or no memory,
+ * or the system refuses to hold fibers. From any thread and context, but not with th_cancel_lock,
+ * while the scheduler lives. th_cycles_end must follow.
  */
 th_cycles *th_cycles_find(thrum_sched *sched);
 void th_cycles_end(thrum_sched *sched, th_cycles *cycles);
 
-/* A cycle: each member waits for what the next one does, and the last for the first. */
+/* A cycle: each member waits for the next one, and the last for the first. */
 typedef struct th_cycle {
     const uint32_t *members; /* numbers for th_cycles_member */
     unsigned count;

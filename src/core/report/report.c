@@ -10,7 +10,7 @@
 #include "core/ready/external.h"
 
 #define SEEN_MAX TH_BACKTRACE_FIBERS
-#define TOLD_NS 100000000u /* what is queued, or runs, for less is told without its time */
+#define TOLD_NS 100000000u /* shorter queueing or running is reported without its time */
 
 /* ---- fibers ---- */
 
@@ -255,7 +255,7 @@ th_seen_worker th_report_worker(thrum_sched *sched, unsigned i) {
     return seen;
 }
 
-/* ", in one task for at least 3.2 s": nothing of what is short. */
+/* ", in one task for at least 3.2 s"; nothing for a short time. */
 static void add_at_least(th_text *text, const char *what, uint64_t ns) {
     if (ns >= TOLD_NS) {
         th_text_add(text, "%s for at least ", what);
@@ -311,7 +311,7 @@ static void add_gauges(th_text *text, thrum_sched *sched, const th_census *censu
 
 /* ---- one by one ---- */
 
-/* Without memory for groups there may be more than are to be told one by one. */
+/* Without memory for groups there may be more than the limit for single fibers. */
 static void add_fibers(th_text *text, thrum_sched *sched) {
     th_seen seen[SEEN_MAX];
     th_snapshot snapshot;
@@ -337,8 +337,8 @@ static void add_fibers(th_text *text, thrum_sched *sched) {
 /* ---- external threads ---- */
 
 /*
- * What the thread of a record waits for; false: nothing. Not shown to the thread sanitizer, which
- * takes the making of a thread's own variables for a write that nothing orders.
+ * The wait of a record's thread; false: none. Hidden from the thread sanitizer, which takes the
+ * making of a thread's own variables for a write that nothing orders.
  */
 static TH_INLINE_NO_TSAN bool shown_by(const th_external *r, th_shown *out) {
     /* relaxed: as of some recent moment. A turn of another wait than the word's is either over, or
@@ -384,7 +384,7 @@ static void add_threads(th_text *text, thrum_sched *sched) {
 
 /* ---- whole reports ---- */
 
-/* What a report is made of: all that was found in one pass over the fibers. */
+/* The material of a report: the findings of one pass over the fibers. */
 typedef struct findings {
     th_census census;
     th_groups *groups; /* NULL: there was no memory */

@@ -9,13 +9,13 @@
 #include "core/inspect/group.h"
 #include "core/report/words.h"
 
-/* More fibers than this are not told one by one, but in groups of those that do the same. */
+/* Above this number, fibers are reported in groups that do the same, not one by one. */
 #define TH_SINGLE_MAX TH_LIMIT(100u, 4u)
 
 /* How many fibers there are, of each kind. */
 typedef struct th_census {
     uint64_t states[TH_SEEN_STATES];
-    uint64_t on[TH_ON_KINDS]; /* of those that are blocked */
+    uint64_t on[TH_ON_KINDS]; /* the blocked ones */
     uint64_t tasks_running;   /* without the threads that are bound and run their own code */
     bool held;                /* false: which fibers are blocked is not known (snapshot.h) */
 } th_census;

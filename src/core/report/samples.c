@@ -49,9 +49,9 @@ static void count(th_samples *samples, uintptr_t fn, const char *name) {
 }
 
 /*
- * What runs on the worker; false: no body of a task. Stacks stay mapped as long as the scheduler
- * lives, so this may read of a fiber that goes on; a sample that mixes two runs is one wrong
- * sample. Not shown to the thread sanitizer, like all that is read of one (snapshot.c).
+ * Finds the function that runs on the worker; false: no task's body. Stacks stay mapped as long as
+ * the scheduler lives, so this may read a fiber that goes on; a sample that mixes two runs is one
+ * wrong sample. Hidden from the thread sanitizer, like all such reads (snapshot.c).
  */
 static TH_NO_TSAN bool see(const th_worker *worker, uintptr_t *fn, char name[]) {
     const th_fiber *fiber = th_load_relaxed(&worker->current); /* relaxed: as of some moment */
@@ -98,7 +98,7 @@ void th_samples_look(th_samples *samples) {
     th_lock_release(&sched->bound_lock);
 }
 
-/* ---- telling ---- */
+/* ---- reporting ---- */
 
 static void add_sampled(th_text *text, th_sampled *sampled) {
     char function[TH_CALL_TEXT];

@@ -1,12 +1,11 @@
 /*
  * samples.h: which functions the workers of a scheduler spend their time in, by looking at them
- * from time to time. observe/OBSERVE.md says who looks, when, and what it costs.
+ * from time to time. observe/OBSERVE.md has the samplers, their times and their cost.
  *
- * Words:      a *sample* is what one look found one worker, or bound thread, doing. A spare worker
- *             that sleeps yields none.
- * Invariants: the table has TH_SAMPLED_MAX entries and never grows; the samples of what has no room
- *             are counted together. Without looks nothing is counted, and no worker executes an
- *             instruction more.
+ * Words:      a *sample* is the function in which one look found one worker or bound thread. A
+ *             spare worker that sleeps yields none. Invariants: the table has TH_SAMPLED_MAX
+ *             entries and never grows; samples without room are counted together. Without looks
+ *             nothing is counted, and no worker executes an extra instruction.
  */
 #ifndef TH_SAMPLES_H
 #define TH_SAMPLES_H
@@ -43,7 +42,7 @@ void th_samples_clear(th_samples *samples);
 /* One look at all workers and bound threads. Takes the lock of bound threads for a moment. */
 void th_samples_look(th_samples *samples);
 
-/* Adds ""samples": 9, ..., "function": [...]": what was found, as JSON without braces. */
+/* Adds the findings as JSON without braces: ""samples": 9, ..., "function": [...]". */
 void th_samples_add(th_text *text, th_samples *samples);
 
 #endif

@@ -14,7 +14,7 @@
 
 /* ---- text ---- */
 
-/* Leaves out what does not fit if there is no more memory. */
+/* If memory runs out, drops all text that does not fit. */
 static void put_in_memory(th_text *text, const char *piece, size_t length) {
     if (text->length + length + 1 > text->room) {
         size_t room = text->room ? 2 * text->room : 4096;
@@ -243,7 +243,7 @@ void th_words_calls(th_text *text, const th_seen *seen, unsigned number) {
 
 /* ---- the world outside ---- */
 
-/* "reads", "accepts": what a wait for a descriptor does with it. */
+/* "reads", "accepts": the operation of a wait for a descriptor. */
 static const char *verb_of(th_on on, bool listens) {
     return on == TH_ON_INPUT    ? listens ? "accepts on" : "reads"
            : on == TH_ON_OUTPUT ? "writes"

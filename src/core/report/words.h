@@ -1,6 +1,6 @@
 /*
- * words.h: texts that are made piece by piece, and the words for what is waited for outside the
- * scheduler: descriptors, names, signals.
+ * words.h: texts that are made piece by piece, and the words for waits outside the scheduler:
+ * descriptors, names, signals.
  */
 #ifndef TH_WORDS_H
 #define TH_WORDS_H
@@ -50,7 +50,7 @@ const char *th_on_name(th_on on);
 /* More tasks than this are not listed one by one. */
 #define TH_LINES_MAX TH_LIMIT(10000u, 4u)
 
-/* What the number `worker` means: the numbers above the workers' are those of bound threads. */
+/* The thread with the number `worker`: numbers above the workers' are bound threads. */
 const char *th_words_thread_of(const th_text *text, const th_seen *seen);
 
 /* "fiber 7.1 "reader"": the number of the fiber, and of its run; "bound thread 4". */
@@ -72,7 +72,7 @@ void th_words_calls(th_text *text, const th_seen *seen, unsigned number);
 /* " reads fd 12, tcp 127.0.0.1:80 from 127.0.0.1:5012": a wait for the world outside. */
 void th_words_world(th_text *text, const th_seen *seen);
 
-/* What an external thread waits for. */
+/* The wait of an external thread. */
 typedef struct th_shown {
     th_on on;
     const void *object; /* not to be dereferenced */
