@@ -88,8 +88,10 @@ static size_t per_chunk(const th_slab *slab) {
     return (CHUNK_BYTES - CHUNK_HEAD) / slab->object_size / TH_MAGAZINE * TH_MAGAZINE;
 }
 
-/* With the lock: the number of chunks in the table that begin at the address or below; the last of
- * them is one place before it. */
+/*
+ * With the lock: the number of chunks in the table that begin at the address or below; the last of
+ * them is one place before it.
+ */
 static size_t chunks_below(const th_slab *slab, uintptr_t address) {
     size_t low = 0;
     size_t high = slab->chunks_count;
