@@ -37,8 +37,10 @@ static int got_from_waker(th_await *me) {
 
 /* The waiter was claimed by its own side. False: the awaited event has happened all the same. */
 static bool leaves(th_await *me) {
-    /* A task ends once, and a barrier opens for all its waiters, including late ones; other objects
-     * were given to another waiter. */
+    /*
+     * A task ends once, and a barrier opens for all its waiters, including late ones; other objects
+     * were given to another waiter.
+     */
     return me->kind->leave(me->object, &me->waiter) || !th_on_is_for_all(me->kind->on);
 }
 

@@ -59,8 +59,10 @@ bool th_task_begin_waiting(th_timers *timers, thrum_task *task, int64_t deadline
     uint32_t waiting = TH_TASK_WAITING | (deadline == INT64_MAX ? TH_TASK_DORMANT : 0);
     th_lock_acquire(&timers->lock);
     int64_t at = th_unlikely(timers->special) ? place_of(timers, task, deadline) : deadline;
-    /* In the timers before it waits: the side that makes it due removes it again, under the
-     * lock. */
+    /*
+     * In the timers before it waits: the side that makes it due removes it again, under the
+     * lock.
+     */
     bool tell = th_timers_insert(timers, th_task_timed(task), at);
     uint32_t word = th_load_relaxed(&task->reserved_word); /* relaxed: the exchange decides */
     do {
@@ -203,8 +205,10 @@ static bool is_shielded(const th_timed *timed) {
     return timed->kind == TH_WORK_WAIT && ((const th_waiter *)timed->of[0])->shielded;
 }
 
-/* Tasks cancelled by a stop, from the timers until they are queued; linked by the words of the
- * timers. */
+/*
+ * Tasks cancelled by a stop, from the timers until they are queued; linked by the words of the
+ * timers.
+ */
 typedef struct cancelled {
     th_link *first;
     th_link **last;
@@ -215,8 +219,10 @@ static bool cancel_timed(th_timed *timed) {
     if (timed->kind == TH_WORK_WAIT) {
         return th_waiter_claim(timed->of[0], TH_WAIT_CANCELLED);
     }
-    /* relaxed: nothing to publish; the lock orders it with the post and with the call that makes it
-     * due */
+    /*
+     * relaxed: nothing to publish; the lock orders it with the post and with the call that makes it
+     * due
+     */
     uint32_t old = th_or_relaxed(&timed->xword, TH_TASK_CANCELLED);
     return (old & (TH_TASK_WAITING | TH_TASK_DUE)) == TH_TASK_WAITING;
 }
