@@ -8,7 +8,7 @@
 #include "base/annotate.h"
 #include "core/state/worker.h"
 
-#define GAP_NS 1000000 /* a younger mark than the last by less is worth no more than this */
+#define GAP_NS 1000000 /* a mark younger than the last by less adds nothing */
 
 /* With the lock: drops the mark whose neighbours lie closest together, as parts of its age. */
 static void drop_one(th_tick_marks *marks, int64_t now) {
@@ -30,7 +30,7 @@ static void drop_one(th_tick_marks *marks, int64_t now) {
 /* Whether a body of a task is on it: read as by snapshots, so not shown to the sanitizer. */
 static TH_NO_TSAN bool runs_task(const th_worker *worker) {
     if (TH_LIMIT(false, true)) {
-        return false; /* the simulator would tell of the race, which makes one figure wrong */
+        return false; /* the simulator would report the race, which makes one figure wrong */
     }
     const th_fiber *fiber = th_load_relaxed(&worker->current); /* relaxed: as of some moment */
     /* relaxed: as above */
@@ -174,7 +174,7 @@ int64_t th_tick_marks_longest(const th_worker *worker) {
     return longest;
 }
 
-/* Of the worker's queue and of its inbox: the one that has waited longer. */
+/* The longer wait of the worker's queue and its inbox. */
 int64_t th_tick_marks_queued(const th_worker *worker, int64_t now) {
     th_tick_marks *marks = lock_marks(worker);
     const th_ring *ring = &worker->ring;

@@ -28,10 +28,10 @@ static inline uint64_t pack(unsigned small, uint64_t address) {
 
 /*
  * The worker's trace buffer, with the time and the trace's number for the next mark; NULL when no
- * trace is on any more. The time is read first: a mark of a trace that has ended before it is noted
- * has no place in the next one. A worker that finds a trace's number sees its flag from then on
- * (they are one word), so it notes everything that follows in that trace. The time never goes back,
- * whatever the processors' counters say.
+ * trace is on. The time is read first: a mark of a trace that has ended before it is noted has no
+ * place in the next one. A worker that finds a trace's number sees its flag from then on (they are
+ * one word), so it notes everything that follows in that trace. The time never goes back, even if
+ * the processors' counters do.
  */
 static TH_NO_TSAN th_trace_buffer *noting(th_worker *worker) {
     uint64_t now = th_os_ticks();
@@ -54,7 +54,7 @@ static TH_INLINE_NO_TSAN void set_name(th_mark *mark, const char *name) {
     }
 }
 
-/* The function of the present run, or of one that has just ended, or whose body comes next. */
+/* The function of the present run, or of a run that has just ended, or whose body comes next. */
 static TH_INLINE_NO_TSAN uintptr_t function_of(const th_fiber *fiber) {
     const uintptr_t fn = th_fiber_function(fiber);
     return !fn && fiber->traced_run == fiber->run_id ? fiber->traced_fn : fn;

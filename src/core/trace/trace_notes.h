@@ -1,13 +1,13 @@
 /*
- * trace_notes.h: what each worker did when, kept in a trace ring of its own (queue/trace_ring.h)
- * while tracing is on. core/trace/TRACE.md has the argument.
+ * trace_notes.h: a timed record of each worker's activity, kept in a trace ring of its own
+ * (queue/trace_ring.h) while tracing is on. core/trace/TRACE.md has the argument.
  *
  * Words:      a *stretch* is a time that a worker spends on one fiber without leaving it. A *trace
  *             buffer* is a worker's trace ring, with the state that the worker itself needs. A
- *             *trace* is all that is noted from a start until the next stop.
- * Invariants: only the worker's own thread writes its trace buffer, while its flag is set or was a
- *             moment ago. The marks of a trace stand in a trace buffer in the order of their times,
- *             and but for the instants none overlap: at most one is open, the last of them.
+ *             *trace* is everything noted from a start until the next stop. Invariants: only the
+ *             worker's own thread writes its trace buffer, while its flag is set or was a moment
+ *             ago. The marks of a trace are in a trace buffer in the order of their times, and
+ *             except for the instants none overlap: at most one is open, the last of them.
  */
 #ifndef TH_TRACE_NOTES_H
 #define TH_TRACE_NOTES_H
@@ -22,7 +22,7 @@ typedef enum {
     TH_TRACED_PARKED,     /* the worker slept */
     TH_TRACED_BACKED_OFF, /* the worker backed off from stealing */
     TH_TRACED_STOLE,      /* the worker took work from `object`, a worker's number + 1, or 0 */
-    TH_TRACED_RESCUED,    /* the worker took work from one that did not come round */
+    TH_TRACED_RESCUED,    /* the worker took work from a worker that did not come round */
     TH_TRACED_WOKE,       /* the worker sent a wake to `object`, a worker's number + 1 */
     TH_TRACED_TAKES_OVER, /* a spare takes over for `object`, a worker's number + 1, or 0 */
     TH_TRACED_RETIRES,    /* a spare has retired */
@@ -39,7 +39,7 @@ typedef enum {
 
 /* The words of a mark; TH_TRACE_RING_END and TH_TRACE_RING_HOW are the trace ring's. */
 enum { TH_MARK_BEGIN = 2, TH_MARK_ID, TH_MARK_KIND /* above the function */, TH_MARK_NAME };
-/* Of a stretch without a name: the first run of a series, whose last one is TH_MARK_ID. */
+/* For a stretch without a name: the first run of a series, whose last one is TH_MARK_ID. */
 #define TH_MARK_FIRST (TH_MARK_NAME + 1)
 _Static_assert(TH_MARK_NAME + 4 == TH_TRACE_RING_WORDS, "a name has 32 bytes");
 
@@ -52,7 +52,7 @@ _Static_assert(TH_MARK_NAME + 4 == TH_TRACE_RING_WORDS, "a name has 32 bytes");
 /* The fiber begins to run a task; the fiber has ended it. */
 void th_trace_begins(th_worker *worker, th_fiber *fiber, const th_work *work);
 void th_trace_finishes(th_worker *worker, const th_fiber *fiber);
-/* The worker switches from one fiber to another; `worker->left` says why. */
+/* The worker switches from one fiber to another; `worker->left` has the reason. */
 void th_trace_switches(th_worker *worker, const th_fiber *from, const th_fiber *to);
 /* The fiber's function has changed, before its run has waited. */
 void th_trace_shows(th_worker *worker, const th_fiber *fiber);
