@@ -40,7 +40,7 @@ void th_cancel_hold(void) {
 void th_cancel_let_go(void) {
     /* relaxed: only the holder changes the number */
     uint32_t next = (th_load_relaxed(&xround) & ~(BUSY | SLEPT)) + ROUND_ONE;
-    /* pairs: th_cancel_pass; the holder's last access to the fiber it held */
+    /* pairs: th_cancel_pass; the holder's last access to the objects it held */
     if (th_xchg_release(&xround, next) & SLEPT) {
         th_os_futex_wake(&xround, INT32_MAX);
     }
@@ -64,7 +64,7 @@ void th_cancel_breathe(bool lets_run) {
 void th_cancel_pass(void) {
     /* seq: the fiber's words, then the round; th_cancel_hold has it the other way round */
     th_fence_seq();
-    /* pairs: th_cancel_let_go; the holder's last access to the fiber it held */
+    /* pairs: th_cancel_let_go; the holder's last access to the objects it held */
     uint32_t first = th_load_acquire(&xround);
     uint32_t round = first;
     for (unsigned i = 0; (round & BUSY) && !((round ^ first) & ~SLEPT); i++) {
@@ -146,8 +146,10 @@ void th_cancel_snapshot_begins(thrum_sched *sched) {
 }
 
 void th_cancel_snapshot_ends(thrum_sched *sched) {
-    /* pairs: th_cancel_taken_back; the last access to the fibers held. Written with the lock
-     * held */
+    /*
+     * pairs: th_cancel_taken_back; the last access to the objects held. Written with the lock
+     * held
+     */
     th_store_release(&sched->xcancelling, sched->xcancelling - TH_CANCEL_SNAPSHOT_ONE);
 }
 

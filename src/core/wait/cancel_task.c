@@ -26,8 +26,10 @@ int thrum_cancel(thrum_handle *tagged) {
 bool thrum_cancelled(void) {
     const th_fiber *fiber = th_fiber_self();
     if (fiber && th_cancel_is_on(fiber)) {
-        /* pairs: th_cancel_all; the writes of the thread that stops. One task's flag has been
-         * acquired */
+        /*
+         * pairs: th_cancel_all; the writes of the thread that stops. One task's flag has been
+         * acquired
+         */
         (void)th_load_acquire(&fiber->sched->xcancelling);
         return true;
     }

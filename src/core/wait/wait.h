@@ -85,8 +85,10 @@ typedef struct th_wait_kind {
     int (*stand)(void *object, th_waiter *me, bool late);
     /* Takes a waiter that gives up off the list. False: it was off the list already. */
     bool (*leave)(void *object, th_waiter *me);
-    /* NULL, or the first step in the run of a task that has got the object: it becomes the
-     * owner. */
+    /*
+     * NULL, or the first step in the run of a task that has got the object: it becomes the
+     * owner.
+     */
     void (*got)(void *object, th_waiter *me);
     /*
      * If `stand` keeps the list's lock when it has queued the waiter: the size of the lock's word,
