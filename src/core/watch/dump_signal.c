@@ -93,8 +93,10 @@ static void dump(thrum_sched *sched) {
 /* With the lock: one whose signal has come since it was dumped last, or NULL. */
 static thrum_sched *next_asked(void) {
     for (thrum_sched *sched = asked; sched; sched = sched->next_asked) {
-        /* pairs: on_signal; the sender's writes. Signals that come from now on cause another
-         * dump */
+        /*
+         * pairs: on_signal; the sender's writes. Signals that come from now on cause another
+         * dump
+         */
         uint32_t came = th_load_acquire(&xcame[sched->config.dump_signal]);
         if (came != sched->asked_told) {
             sched->asked_told = came;
@@ -207,8 +209,10 @@ static int begin(thrum_sched *sched, int signal) {
     return code;
 }
 
-/* A wish of the environment is no reason to refuse to start: prints one line, and makes no
- * dumps. */
+/*
+ * A wish of the environment is no reason to refuse to start: prints one line, and makes no
+ * dumps.
+ */
 static int do_without(thrum_sched *sched, int code) {
     char name[TH_OS_SIGNAL_TEXT];
     char line[160];
