@@ -28,8 +28,10 @@ th_work *th_watched_find(th_worker *worker) {
     }
     /* The worker counts as running; then this is read. */
     th_fence_light();
-    /* relaxed: ordered by the fence; the watcher announces its rest, then checks which workers run
-     * (rest) */
+    /*
+     * relaxed: ordered by the fence; the watcher announces its rest, then checks which workers run
+     * (rest)
+     */
     if (th_unlikely(th_load_relaxed(&stalls->xstate) == TH_STALLS_RESTS)) {
         rouse(stalls);
     }
