@@ -1,26 +1,26 @@
 /*
- * annotate.h: what the address and thread sanitizers and valgrind must be told about fibers.
+ * annotate.h: annotations for the address and thread sanitizers and valgrind about fibers.
  *
  * Thread sanitizer. Every task has a context of its own, and each worker thread has one in which
  * the scheduler itself runs:
  *   - A task that calls into the scheduler enters the worker's context with synchronisation, so the
- *     scheduler sees what the task did. It leaves that context without synchronisation, so tasks
+ *     scheduler sees the task's effects. It leaves that context without synchronisation, so tasks
  *     that run one after another on one worker do not look ordered.
- *   - What does order tasks is said explicitly: th_tsan_release in the context of the spawner,
- *     th_tsan_acquire in the context of the body. Wakes are ordered by the waiter's own atomic
- *     word.
+ *   - The real order of tasks is annotated explicitly: th_tsan_release in the context of the
+ *     spawner, th_tsan_acquire in the context of the body. Wakes are ordered by the waiter's own
+ *     atomic word.
  *   - The processor switches between fibers only while in a worker's context. Functions in which
  *     that happens, or in which the context changes, are TH_NO_TSAN: their entry and exit would be
  *     recorded in different contexts.
- *   - So the stack of a task is written by its own context and by the worker's in turn, and what
- *     the worker's wrote there is not ordered before what the task's does next. Code that runs in
- *     the worker's context on a task's stack must hide its accesses to locals: their addresses are
- *     not passed on, or the functions that access them are TH_NO_TSAN.
+ *   - So the stack of a task is written by its own context and by the worker's in turn, and the
+ *     worker's writes there are not ordered before the task's next accesses. Code that runs in the
+ *     worker's context on a task's stack must hide its accesses to locals: their addresses are not
+ *     passed on, or the functions that access them are TH_NO_TSAN.
  *
- * Address sanitizer. It is told of each switch, and of the stack that is switched to.
+ * Address sanitizer. It is notified of each switch, and of the stack that is switched to.
  *
- * Valgrind. It is told of each stack when it is made and when it goes, and that the stack's memory
- * may then be written again.
+ * Valgrind. It is notified of each stack when it is made and when it goes, and that the stack's
+ * memory may then be written again.
  */
 #ifndef TH_ANNOTATE_H
 #define TH_ANNOTATE_H
@@ -37,7 +37,7 @@
 void *th_tsan_create_one_of_many(void); /* the same; only called in a context without history */
 #define th_tsan_destroy(context) __tsan_destroy_fiber(context)
 #define th_tsan_here() __tsan_get_current_fiber()
-/* Switches to the worker's context, which acquires what the task did. */
+/* Switches to the worker's context, which acquires the task's writes. */
 #define th_tsan_to_worker(context) __tsan_switch_to_fiber((context), 0)
 /* Switches to a task's context, which acquires nothing. */
 #define th_tsan_to_task(context) __tsan_switch_to_fiber((context), 1 /* no sync */)

@@ -3,9 +3,8 @@
  *
  * The order is part of the name. Objects are plain integers and pointers (public headers serve C++,
  * which knows no _Atomic); a field that several threads write carries an `x` in front of its name.
- * Where it is used, every acquire or release names its partner, every relaxed says why it is
- * enough, and every seq_cst names the store-load race that it decides; tools/check/style resolves
- * the names.
+ * At each use, an acquire or release names its partner, a relaxed explains why it is enough, and a
+ * seq_cst names the store-load race that it decides; tools/check/style resolves the names.
  */
 #ifndef TH_ATOMIC_H
 #define TH_ATOMIC_H
@@ -177,7 +176,7 @@ void th_fence_for_tsan(void);
 
 /* Adds to a counter that only this thread writes; others may read it. No locked instruction. */
 static inline void th_count(uint64_t *xcounter, uint64_t n) {
-    /* relaxed: only this thread writes, and readers want no more than some recent value */
+    /* relaxed: only this thread writes, and readers only want some recent value */
     th_store_relaxed(xcounter, th_load_relaxed(xcounter) + n);
 }
 

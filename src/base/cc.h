@@ -1,5 +1,5 @@
 /*
- * cc.h: what the library uses of the compilers beyond C11, and nothing else.
+ * cc.h: the compiler extensions beyond C11 that the library uses, and no others.
  */
 #ifndef TH_CC_H
 #define TH_CC_H
@@ -30,7 +30,7 @@
 #endif
 #define TH_UNUSED __attribute__((unused))
 #define TH_NODISCARD __attribute__((warn_unused_result))
-/* On declarations of what others define: the amalgamation hides all that it declares. */
+/* For declarations of foreign objects: the amalgamation hides all that it declares. */
 #define TH_FOREIGN __attribute__((visibility("default")))
 
 /* The distance between words that two threads write: two lines, which are fetched in pairs. */
@@ -39,7 +39,7 @@
 #define th_container(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
 /*
- * The sanitizer that this is built for; gcc and clang tell it in different ways. The simulator's
+ * The sanitizer that this is built for; gcc and clang report it in different ways. The simulator's
  * build (TH_SIM) has the thread sanitizer's callbacks, but none of its limits.
  */
 #if defined(TH_SIM)
@@ -86,7 +86,7 @@
 /*
  * Marks a function that the thread sanitizer does not see at all, not even its entry: it may leave
  * in another context than it entered in (base/annotate.h). noipa: without it gcc, from -O2 on, has
- * the caller load what the function only reads, and there the sanitizer sees the load.
+ * the caller load values that the function only reads, and there the sanitizer sees the load.
  */
 #if !TH_TSAN
 #define TH_NO_TSAN

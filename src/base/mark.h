@@ -1,10 +1,11 @@
 /*
  * mark.h: where the library's own code lies in a program, so that the platform (own_code.h) can
- * tell a user's calls from the library's. The build includes it before each of the library's files.
+ * distinguish a user's calls from the library's. The build includes it before each of the library's
+ * files.
  *
  * Each object stores the bounds of its .text and of its unlikely part, each relative to its own
- * word, in a section whose name makes the linker define where all of them begin and end. The
- * number of a subsection orders what an object puts into a section, so the assembler knows the end,
+ * word, in a section whose name makes the linker define where all of them begin and end. The number
+ * of a subsection orders an object's contributions to a section, so the assembler knows the end,
  * however the compiler orders functions. With link-time optimisation the marks of many objects meet
  * in one object and overlap: then nothing is known. With -ffunction-sections the marks are empty.
  *

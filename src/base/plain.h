@@ -1,9 +1,9 @@
 /*
- * plain.h: text that is made without the C library's means, so that signal handlers may make it: no
- * memory is taken, no lock, no locale is asked.
+ * plain.h: text that is made without the C library's means, so that signal handlers may make it: it
+ * takes no memory and no lock, and reads no locale.
  *
- * Words:      a *plain text* is a buffer that its user has given it, and a function that takes what
- *             the buffer holds whenever it is full.
+ * Words:      a *plain text* is a buffer from its user, and a function that takes the buffer's
+ *             contents whenever it is full.
  */
 #ifndef TH_PLAIN_H
 #define TH_PLAIN_H
@@ -28,7 +28,7 @@ TH_PRINTF(2, 3) void th_plain_put(th_plain *text, const char *format, ...);
 /* Adds a string in quotes, as people and JSON read it (text.h). */
 void th_plain_quoted(th_plain *text, const char *string);
 
-/* Hands over what the buffer holds. */
+/* Hands over the buffer's contents. */
 void th_plain_flush(th_plain *text);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * text.h: names that a program gave, as text for people and for other programs. A name may hold
- * anything; what is printed of it is UTF-8 without controls, so that it can neither end a line or a
- * string early nor tell a terminal anything.
+ * anything; it is printed as UTF-8 without controls, so that it can neither end a line or a string
+ * early nor control a terminal.
  */
 #ifndef TH_TEXT_H
 #define TH_TEXT_H

@@ -1,9 +1,9 @@
 /*
  * usdt.h: places in the code that bpftrace, perf and systemtap can watch while the program runs
- * (USDT: user statically-defined tracing), where systemtap's sys/sdt.h was there at the build.
+ * (USDT: user statically-defined tracing), if systemtap's sys/sdt.h was there at the build.
  *
- * Each is one instruction that does nothing, and a note in the file which says where it stands, and
- * in which registers its arguments are. So an argument is what the code there has at hand: the
+ * Each is one instruction that does nothing, and a note in the file with its address and the
+ * registers of its arguments. So an argument is a value that the code there has at hand: the
  * compiler must not load anything for it. docs/profiling.md has the list, for users.
  */
 #ifndef TH_USDT_H
