@@ -1,7 +1,7 @@
 /*
  * bytes.c: reading and writing at an offset.
  *
- * A transfer goes in steps. Each first tries what the system does at once, from or to the caller's
+ * A transfer goes in steps. Each first tries a transfer that does not wait, from or to the caller's
  * memory. If that would wait, an operation with memory of its own transfers a piece.
  */
 #include <errno.h>
@@ -17,9 +17,9 @@
 #define PIECE_MAX TH_LIMIT((size_t)1 << 20, (size_t)64)
 
 /*
- * Of a read. The system copies without a pause, in the caller's call or, what a ring reads, in some
- * call of its worker's; meanwhile nothing else runs there. So a piece that a ring reads is as long
- * as what the system reads ahead, and what is there by then is copied in short steps.
+ * For a read. The system copies without a pause, in the caller's call or, if a ring reads, in some
+ * call of its worker's; meanwhile nothing else runs there. So a ring reads pieces as long as the
+ * system's read-ahead, and bytes that are already there are copied in short steps.
  */
 #define BEGUN_MAX TH_LIMIT((size_t)128 << 10, (size_t)32)
 #define STEP_MAX TH_LIMIT((size_t)256 << 10, (size_t)64) /* while nothing had to be waited for */
@@ -27,7 +27,7 @@
 
 typedef struct transfer {
     thrum_io io;
-    const thrum_iovec *parts; /* what is left: whole parts, and the rest of the first */
+    const thrum_iovec *parts; /* the remainder: whole parts, and the rest of the first */
     unsigned n;
     size_t skip; /* bytes of the first that are done */
     size_t left;
@@ -74,7 +74,7 @@ static unsigned parts_within(const transfer *t, size_t size) {
     return n;
 }
 
-/* -EAGAIN: it would have to wait; -EOPNOTSUPP: the system cannot say. */
+/* -EAGAIN: it would have to wait; -EOPNOTSUPP: the system does not know. */
 static int64_t try_now(const transfer *t) {
     const size_t most = t->write ? SIZE_MAX : t->waited ? STEP_MAX_COLD : STEP_MAX;
     const size_t rest = t->parts->size - t->skip;
@@ -84,7 +84,7 @@ static int64_t try_now(const transfer *t) {
     const unsigned n = whole ? whole : 1;
     const int64_t done = t->write ? th_os_file_writev_now(t->io.fd, parts, n, t->offset)
                                   : th_os_file_readv_now(t->io.fd, parts, n, t->offset);
-    /* A sandbox may refuse the call with any code; the plain one tells what is true of the file. */
+    /* A sandbox may refuse the call with any code; the plain call returns the file's own. */
     return done < 0 && done != -EAGAIN ? -EOPNOTSUPP : done;
 }
 
@@ -128,7 +128,7 @@ static int64_t step(transfer *t, const th_record *record) {
 
 /*
  * Between two steps of a read, so that many readers do not keep fibers that have little to do from
- * their workers: one that has waited was woken together with others, and copies behind them. A
+ * their workers: a reader that has waited was woken together with others, and copies behind them. A
  * short step has found little to copy, or the end.
  */
 static void give_way(const transfer *t, int64_t moved) {

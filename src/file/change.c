@@ -1,6 +1,6 @@
 /*
- * change.c: being told of changes of files. The descriptor tells when there are some, as any other
- * that is waited for; only to begin to watch a path is an operation.
+ * change.c: notification of changes of files. The descriptor becomes ready when there are some,
+ * like any other descriptor; only beginning to watch a path is an operation.
  */
 #include <errno.h>
 

@@ -1,9 +1,9 @@
 /*
  * directory.c: reading directories.
  *
- * A batch of entries is what one operation has read, and lies in its memory. An operation that its
+ * A batch of entries is the result of one operation, and is in its memory. An operation that its
  * caller has given up stays the directory's, and the next call waits for the same one: the system
- * counts what it has read as told.
+ * counts its entries as delivered.
  */
 #include <errno.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static void drop_batch(thrum_dir *dir) {
 static int get_batch(thrum_dir *dir, thrum_time deadline) {
     int code;
     if (!th_record_named(dir->io, &code)) {
-        return code; /* in the child of a fork: the operation is one that the parent has begun */
+        return code; /* in the child of a fork: the parent has begun the operation */
     }
     const th_os_file_request request = {.call = TH_OS_FILE_LIST};
     code = dir->batch ? 0 : th_operation_new_on(&dir->batch, dir->io, &request, BATCH_BYTES, false);

@@ -1,10 +1,10 @@
 /*
  * lock.c: locks on whole files.
  *
- * The system waits for a lock only in a call that nothing ends. So it is asked without waiting, in
- * an operation, since another machine may have the answer, and asked again after pauses. What an
- * operation has locked whose caller has gone is put back as it was, by the operation's end. Until
- * then the record says `locking`, and nobody else is at the lock.
+ * The system waits for a lock only in a call that nothing ends. So the lock is tried without
+ * waiting, in an operation, since another machine may have the answer, and tried again after
+ * pauses. If the caller of an operation has gone, the operation's end restores the previous lock.
+ * Until then the record is `locking`, and no other caller uses the lock.
  */
 #include <errno.h>
 
@@ -18,7 +18,7 @@
 #define PAUSE_LONGEST THRUM_MS(50)
 #define OTHERS 1 /* others have the lock, or are at it */
 
-/* With the record's lock: begins to lock, and tells what is locked. */
+/* With the record's lock: begins to lock, and stores the present lock. */
 static int begin(void *ctx, th_record *record) {
     uint32_t *before = ctx;
     if (record->locking) {
@@ -36,7 +36,7 @@ static void end(th_operation *operation) {
         th_os_file_request back = {
             .call = TH_OS_FILE_LOCK, .fd = operation->request.fd, .flags = operation->kept};
         back.mode = operation->request.flags;
-        locked = th_os_file_do(&back) != 0; /* others share what was exclusive */
+        locked = th_os_file_do(&back) != 0; /* others share the lock, which was exclusive */
     }
     th_lock_acquire(&record->lock);
     record->locked = (uint8_t)(locked ? operation->request.flags : operation->kept);

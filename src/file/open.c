@@ -106,7 +106,7 @@ int thrum_file_allocate(thrum_io io, int64_t offset, uint64_t size, unsigned fla
     return (int)th_operation_on(io, &request, deadline);
 }
 
-/* ---- what is known of it ---- */
+/* ---- information about a file ---- */
 
 static int look(th_operation *operation, thrum_file_info *out, thrum_time deadline) {
     const int code = (int)th_operation_ask(operation, deadline);

@@ -17,8 +17,8 @@ typedef struct th_operation th_operation;
 struct th_operation {
     th_job job; /* the first: the pool's */
     th_os_file_request request;
-    int64_t result; /* what the call has said */
-    /* What is made in place of the request's call, by a thread that may block; or NULL. */
+    int64_t result; /* the call's result */
+    /* Called in place of the request's call, by a thread that may block; or NULL. */
     int64_t (*make)(th_operation *operation);
     /* Called at its end, whatever that is; on a thread that may block if no caller has had the
      * result. Or NULL. */
@@ -29,7 +29,7 @@ struct th_operation {
     bool asked;           /* an engine has it */
     bool begins;          /* a transfer that the system can begin and not wait for (ring.h) */
     th_record *record[2]; /* in use until it ends */
-    const char *told;     /* what reports call it, its own text */
+    const char *told;     /* its name in reports, its own text */
 };
 
 /*

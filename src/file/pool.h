@@ -1,6 +1,6 @@
 /*
- * pool.h: operations that threads make (pools/jobs.h), and what rings share with them: one lock,
- * the callers that wait, and operations that they have given up.
+ * pool.h: operations that threads make (pools/jobs.h), and the parts that rings share with them:
+ * one lock, the waiting callers, and operations that they have given up.
  */
 #ifndef TH_FILE_POOL_H
 #define TH_FILE_POOL_H

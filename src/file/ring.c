@@ -1,9 +1,9 @@
 /*
  * ring.c: see ring.h.
  *
- * Rings are never freed: an event that comes late finds one, which may be another worker's by then,
- * and takes what has ended there. A transfer that nobody waits for any more may outlive the
- * scheduler: then a thread takes the ring over until it is empty.
+ * Rings are never freed: a late event finds one, which may be another worker's by then, and takes
+ * the completions there. A transfer that no caller waits for any longer may outlive the scheduler:
+ * then a thread takes the ring over until it is empty.
  */
 #include "file/ring.h"
 
@@ -23,8 +23,8 @@
 
 #define ENTRIES TH_LIMIT(128u, 2u) /* transfers of a ring at a time */
 #define TAKEN_MAX TH_LIMIT(32u, 2u)
-#define PUT_MAX TH_LIMIT(32u, 2u) /* transfers that the system is told of at a time */
-#define BURST_NS 100000           /* one that comes so soon after another waits for more of them */
+#define PUT_MAX TH_LIMIT(32u, 2u) /* transfers submitted at a time */
+#define BURST_NS 100000           /* one so soon after another waits for more */
 #define CHUNK 32u                 /* rings that are made at a time */
 #define CHUNKS 64u
 
@@ -34,17 +34,17 @@ typedef struct ring {
     bool taken;   /* it belongs to a worker, or to a thread that empties it */
     bool emptied; /* by that thread, and nobody else */
     uint32_t number;
-    unsigned in_flight; /* those that have not begun included */
+    unsigned in_flight; /* including transfers not begun */
     unsigned put_count; /* the last ones, which have not begun */
     uint64_t put_at;    /* the time of the last one, in ticks */
     th_operation *put[PUT_MAX];
     th_os_ring_end ends[TAKEN_MAX];
 } ring;
 
-/* What the driver keeps of a scheduler: a ring's number and one, for each worker; 0: none yet. */
+/* The driver's state for a scheduler: a ring's number plus one, for each worker; 0: none yet. */
 typedef struct rings_of {
     thrum_sched *sched;
-    uint32_t refused; /* the system has said that there are no rings here */
+    uint32_t refused; /* the system has no rings */
     uint32_t xof[];   /* each is its worker's, until the stop */
 } rings_of;
 
@@ -65,7 +65,7 @@ uint64_t th_ring_transfers(void) {
 
 /* ---- the table ---- */
 
-/* In the child of a fork, on its only thread: the rings, and what is in them, are the parent's. */
+/* In the child of a fork, on its only thread: the rings, and their contents, are the parent's. */
 static void in_child(void) {
     th_lock_init(&table_lock);
     for (unsigned c = 0; c < CHUNKS && xchunks[c]; c++) {
@@ -129,13 +129,13 @@ unsigned th_rings_open(void) {
 
 /* ---- the end of a transfer ---- */
 
-/* What says nothing of the file: a thread makes the transfer, and has what it says. */
+/* Codes that are not about the file: a thread makes the transfer, and its result counts. */
 static bool is_no_result(int64_t result) {
     return result == -ECANCELED || result == -EAGAIN || result == -EINTR || result == -EINVAL ||
            result == -EOPNOTSUPP;
 }
 
-/* Wakes those that wait for an operation which is done. `by`: as below. */
+/* Wakes the callers that wait for a finished operation. `by`: as below. */
 static void wake_all(th_worker *by, th_waiter *chain) {
     while (by && chain) {
         th_waiter *next = chain->next;
@@ -175,7 +175,7 @@ static void take_ends(ring *r, th_worker *by) {
     } while (n == TAKEN_MAX);
 }
 
-/* With the ring's lock: has those begin that have not; threads make what the system refuses. */
+/* With the ring's lock: submits waiting transfers; threads make those that the system refuses. */
 static void send_put(ring *r, th_worker *by) {
     const unsigned n = r->put_count;
     const unsigned begun = n ? th_os_ring_send(&r->os, n) : 0;
@@ -292,7 +292,7 @@ static int open_ring(ring *r, thrum_sched *sched, unsigned worker) {
     return code;
 }
 
-/* Whether a later try may find what this one did not. */
+/* Whether a later try may succeed. */
 static bool may_come(int code) {
     return code == -EMFILE || code == -ENFILE;
 }
@@ -326,10 +326,10 @@ static ring *own(th_worker *worker) {
 /* ---- asking ---- */
 
 /*
- * With the ring's lock, and the operation behind the others that have not begun. Telling the system
- * costs more than all else, and as much for many as for one. So the first is begun at once, and one
- * that comes soon after another with those that follow: before the worker looks at its set, as it
- * does when it has nothing else to run. A spare's ring is in another worker's set.
+ * With the ring's lock, and the operation behind the others that have not begun. Submission is the
+ * largest cost, and costs as much for many as for one. So the first is begun at once. A transfer
+ * soon after another is begun together with the following ones: before the worker looks at its set,
+ * as it does when it has nothing else to run. A spare's ring is in another worker's set.
  */
 static void begin(ring *r, th_worker *worker) {
     const uint64_t now = th_os_ticks();
@@ -357,7 +357,7 @@ static int put(ring *r, th_worker *worker, th_operation *operation) {
         r->in_flight++;
         r->put[r->put_count++] = operation;
         begin(r, worker);
-        take_ends(r, NULL); /* what the system had in memory by now has ended */
+        take_ends(r, NULL); /* transfers from the page cache have ended by now */
     }
     th_lock_release(&r->lock);
     return code;

@@ -71,15 +71,15 @@ static size_t directory_of(const char *path) {
     return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-/* The permissions of the new file; `exact`: whatever the umask says. */
+/* The permissions of the new file; `exact`: regardless of the umask. */
 typedef struct permissions {
     uint32_t mode;
     bool exact;
 } permissions;
 
 /*
- * Makes the temporary file: its descriptor, or a code. Nobody may open it meanwhile who may not
- * read the file that it becomes.
+ * Makes the temporary file: its descriptor, or a code. Meanwhile only users that may read the final
+ * file may open it.
  */
 static int make_beside(const th_os_file_request *r, permissions p, char name[PATH_BYTES]) {
     const size_t length = directory_of(r->path);
@@ -115,9 +115,9 @@ static int64_t write_all(int fd, const th_os_file_request *r) {
 }
 
 /*
- * Those of the file that is there, which may be none at all; other ones if there is no file, or a
- * link, which is replaced and says nothing of them. Without those bits that lend the owner's
- * rights: the new file may have another one. 0 or a code.
+ * The permissions of the existing file, which may be none at all; others if there is no file, or a
+ * link, which is replaced and has none of its own. Without the bits that lend the owner's rights:
+ * the new file may have another owner. 0 or a code.
  */
 static int64_t find_permissions(const th_os_file_request *r, permissions *out) {
     *out = (permissions){r->mode, true};
@@ -167,7 +167,7 @@ static int64_t put_in_place(const th_os_file_request *r) {
         return fd;
     }
     code = fill(fd, r, p);
-    const int closed = th_os_io_close(fd); /* some file systems tell errors only here */
+    const int closed = th_os_io_close(fd); /* some file systems report errors only here */
     code = code ? code : closed;
     if (!code) {
         code = th_os_file_do(
