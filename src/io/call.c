@@ -41,7 +41,7 @@ void th_call_has_waited(void) {
     }
 }
 
-/* What is in the past for every clock: a wait until then ends at once. */
+/* In the past for every clock: a wait until then ends at once. */
 #define TRY ((thrum_time)0)
 
 static inline int enter(th_inside *inside, thrum_io io, unsigned direction, thrum_time deadline) {

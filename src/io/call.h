@@ -14,7 +14,7 @@ typedef struct th_inside {
     uint32_t turn;       /* the record's, while the caller is inside */
     thrum_time deadline; /* of all that the caller waits for */
     bool ready;          /* the call is worth a try */
-    bool told;           /* a wait has just said so */
+    bool told;           /* a wait has just reported it */
     bool spurious;       /* and the try has found nothing all the same */
 } th_inside;
 
@@ -39,11 +39,11 @@ static inline void th_inside_again(th_inside *inside) {
     inside->spurious = inside->told;
 }
 
-/* A try to read at least a byte: what the system says; *left is for th_inside_leave. */
+/* A try to read at least a byte: the system's result; *left is for th_inside_leave. */
 int64_t th_inside_read(th_inside *inside, void *to, size_t size, th_leftover *left);
 
 /*
- * Between two tries of one call, after one that moved bytes; `left` is what it has found out. 0, or
+ * Between two tries of one call, after a try that moved bytes; `left` is its finding. 0, or
  * -ETIMEDOUT: past its deadline a call tries nothing more.
  */
 int th_inside_go_on(th_inside *inside, th_leftover left);

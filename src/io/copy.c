@@ -1,14 +1,13 @@
 /*
  * copy.c: bytes from one descriptor to another.
- *
- * What has been read and cannot be written is lost where it cannot be put back, and a deadline, a
- * cancel or a close may come at any time. So the system moves the bytes itself where one end is a
- * pipe (SPLICE); of a socket they are only looked at, and those that were written are taken then
- * (PEEK). Both are steps that do not wait, by a caller that holds both directions. Of anything else
- * they are read and written in turn (HANDS); a file's position goes back by what is left over.
- *
- * Nothing is held while the caller waits: a close of either end would wait for it. It stands among
- * the watchers of both, so that the close of the one that it does not wait for ends it, too.
+ * // Bytes that were read and cannot be written are lost unless they can be put back, and a
+ * deadline, a cancel or a close may come at any time. So the system moves the bytes itself if one
+ * end is a pipe (SPLICE). Bytes of a socket are only peeked at, and removed once they have been
+ * written (PEEK). Both are steps that do not wait, by a caller that holds both directions. For all
+ * other descriptors bytes are read and written in turn (HANDS); a file's position goes back by the
+ * remainder.
+ * // Nothing is held while the caller waits: a close of either end would wait for it. It is among
+ * the watchers of both, so that closing the end that it does not wait for also ends the wait.
  */
 #include <errno.h>
 
@@ -37,7 +36,7 @@ typedef struct copying {
     char *memory;        /* PEEK, HANDS */
     size_t first;        /* HANDS: where the bytes begin that were read and not written */
     size_t held;         /* and how many there are */
-    unsigned wants;      /* what the last step was not ready for: directions, as bits */
+    unsigned wants;      /* the directions that were not ready in the last step, as bits */
     unsigned idle_steps; /* steps in a row that did nothing */
 } copying;
 
@@ -77,7 +76,7 @@ static int hold_both(copying *c, th_inside *from, th_inside *to) {
     }
 }
 
-/* By the holder: an error that the system tells once is kept, if this call returns a count. */
+/* By the holder: an error that the system reports once is kept, if this call returns a count. */
 static int64_t failed(const copying *c, th_inside *inside, int64_t code) {
     inside->direction->error = c->done ? (int32_t)code : 0;
     return code;
@@ -113,7 +112,7 @@ static int64_t splice_some(copying *c, th_inside *from, th_inside *to, th_leftov
         c->done += (uint64_t)n;
         left[0] = left[1] = TH_LEFT_MORE;
     } else if (n == -EAGAIN) {
-        c->wants = THRUM_IO_READ | THRUM_IO_WRITE; /* it does not say which */
+        c->wants = THRUM_IO_READ | THRUM_IO_WRITE; /* it does not report which */
     } else if (n == -EINVAL || n == -ENOSYS || n == -EOPNOTSUPP || n == -EPERM) {
         c->manner = c->socket ? PEEK : HANDS;
         return 1;
@@ -159,7 +158,7 @@ static int64_t move_some(copying *c) {
         n = c->manner == SPLICE ? splice_some(c, &from, &to, left) : peek_some(c, &from, &to, left);
     }
     th_direction_leave(from.direction, left[0]);
-    to.ready = n > 0; /* such a step counts among those that need not wait */
+    to.ready = n > 0; /* such a step counts as one that need not wait */
     th_inside_leave(&to, left[1]);
     return n;
 }
@@ -214,7 +213,7 @@ static int64_t write_from_hands(copying *c) {
 
 /* ---- waiting ---- */
 
-/* Until what is wanted is ready, or one of the two is closed. */
+/* Until the wanted directions are ready, or one of the two is closed. */
 static int wait_for(const copying *c, unsigned wanted) {
     th_watched both[2] = {
         {.io = c->to, .bits = THRUM_IO_WRITE, .aside = wanted != THRUM_IO_WRITE},
@@ -225,7 +224,7 @@ static int wait_for(const copying *c, unsigned wanted) {
     if (code > 0) {
         code = both[0].ready < 0 || both[1].ready < 0 ? -EBADF : 0;
     }
-    return code == -EPERM ? 0 : code; /* no set takes what is always ready */
+    return code == -EPERM ? 0 : code; /* no set takes a descriptor that is always ready */
 }
 
 static int rest(const copying *c) {
@@ -236,7 +235,7 @@ static int rest(const copying *c) {
 static int wait_wanted(copying *c) {
     int code = 0;
     if (c->idle_steps++ > 1) {
-        code = rest(c); /* an error that stays, and is told already, makes them ready for good */
+        code = rest(c); /* a lasting error, reported already, makes them ready for good */
     }
     if (!code && (c->wants & THRUM_IO_READ)) {
         code = wait_for(c, THRUM_IO_READ);
@@ -247,7 +246,7 @@ static int wait_wanted(copying *c) {
     return code;
 }
 
-/* Whether a wait would say so: bytes may come, and go, for ever without one. */
+/* Whether a wait would return this: bytes may come and go for ever without a wait. */
 static bool is_cancelled(void) {
     const th_fiber *fiber = th_fiber_self();
     return fiber && !fiber->inherited.shields && thrum_cancelled();
@@ -259,7 +258,7 @@ static int64_t step(copying *c) {
     return c->manner != HANDS ? move_some(c) : c->held ? write_from_hands(c) : read_to_hands(c);
 }
 
-/* Returns what has ended it: 0: the end, or the limit. */
+/* Returns the cause of its end: 0: the end, or the limit; else a code. */
 static int64_t copy(copying *c) {
     while (c->done < c->limit) {
         int64_t n = !c->held && is_cancelled() ? -ECANCELED : step(c);
@@ -282,7 +281,7 @@ static int look_at(void *ctx, th_record *record) {
     return *kind == TH_OS_DATAGRAM ? -EOPNOTSUPP : 0;
 }
 
-/* With the record's lock: whether calls on it that are not told otherwise do not wait. */
+/* With the record's lock: whether calls on it do not wait by default. */
 static int keep_from_waiting(void *ctx, th_record *record) {
     (void)ctx;
     if (record->shared) {

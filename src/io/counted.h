@@ -1,8 +1,8 @@
 /*
  * counted.h: the figures of thrum_metrics that are about descriptors.
  *
- * The worker that the caller is on at that moment counts. What a plain thread does belongs to no
- * scheduler, and is not counted. No locked instruction.
+ * The worker that the caller is on at that moment counts. A plain thread's calls belong to no
+ * scheduler, and are not counted. No locked instruction.
  */
 #ifndef TH_COUNTED_H
 #define TH_COUNTED_H

@@ -46,8 +46,8 @@ static taken_off take_task(th_direction *direction, uint32_t bit) {
 }
 
 /*
- * With the lock, by a caller that keeps the turn from ending or stands on a list: what reports are
- * told of the wait.
+ * With the lock, by a caller that keeps the turn from ending or is on a list: sets the note of the
+ * wait for reports.
  */
 static void note(th_waiter *waiter, const th_direction *direction, uint32_t own) {
     waiter->note = own;
@@ -56,7 +56,7 @@ static void note(th_waiter *waiter, const th_direction *direction, uint32_t own)
 
 /* ---- holding ---- */
 
-/* Takes a caller off the queue; false: it no longer stands there. */
+/* Takes a caller off the queue; false: it is no longer there. */
 static bool leave_queue(void *object, th_waiter *waiter) {
     th_direction *direction = object;
     uint32_t word = th_word32_lock_list(&direction->xword);
@@ -66,8 +66,8 @@ static bool leave_queue(void *object, th_waiter *waiter) {
 }
 
 /*
- * The lock is given up before a wait, and not with the switch as other primitives do: on its way to
- * the switch the worker looks for events, and may need this very lock.
+ * The lock is given up before a wait, and not with the switch as other primitives do: before the
+ * switch the worker looks for events, and may need this very lock.
  */
 static const th_wait_kind enters = {.leave = leave_queue};
 
@@ -91,7 +91,7 @@ int th_direction_enter_slow(th_direction *direction, thrum_time deadline) {
     if (code || !me.value) {
         return code ? code : -EBADF; /* it was closed, not handed over */
     }
-    /* pairs: event; what was told between the wake and this (th_direction_tell) */
+    /* pairs: event; events between the wake and this (th_direction_tell) */
     return (th_and_acquire(&direction->xword, ~TH_IO_READY) & TH_IO_READY) != 0;
 }
 
@@ -121,7 +121,7 @@ void th_direction_leave_slow(th_direction *direction, th_leftover left) {
 
 /* ---- waiting for the system ---- */
 
-/* Takes the holder off its place; false: it no longer stands there. */
+/* Takes the holder off its place; false: it is no longer there. */
 static bool leave_ready(void *object, th_waiter *waiter) {
     th_direction *direction = object;
     uint32_t word = th_word32_lock_list(&direction->xword);
@@ -136,8 +136,8 @@ static bool leave_ready(void *object, th_waiter *waiter) {
 static const th_wait_kind awaits = {.leave = leave_ready};
 
 /*
- * With the lock: consumes what is there. 1: it has the readiness; -EBADF: it is closing; else 0.
- * But for 0 the lock is given up.
+ * With the lock: consumes the readiness. 1: the caller has it; -EBADF: the direction is closing;
+ * else 0. Unless it returns 0, the lock is given up.
  */
 static int take_ready(th_direction *direction, uint32_t word) {
     int code = word & TH_IO_CLOSING ? -EBADF : (word & TH_IO_READY) != 0;
@@ -169,8 +169,8 @@ static int await_in_fiber(th_direction *direction, thrum_time deadline) {
 }
 
 /*
- * A plain thread asks the system, with a wake-up of its own for the caller that closes. Events
- * leave its waiter alone, since the system tells the thread itself.
+ * A plain thread polls the system, with its own wake-up for the caller that closes. Events leave
+ * its waiter alone, since the system notifies the thread itself.
  */
 static int await_in_thread(th_direction *direction, int fd, unsigned bits, thrum_time deadline) {
     th_waiter me;
@@ -219,8 +219,8 @@ static void wake(th_worker *by, th_waiter *waiter) {
 }
 
 /*
- * Takes the fibers off the list of watchers, as a chain. A plain thread is told by the system, and
- * stays where a close finds it: the system may have nothing for it any more when it looks.
+ * Takes the fibers off the list of watchers, as a chain. The system notifies a plain thread, which
+ * stays where a close finds it: when it polls, the system may no longer have anything for it.
  */
 static th_waiter *detach_fibers(th_waitlist list) {
     th_waiter *chain = NULL;
@@ -261,9 +261,9 @@ static void event(th_direction *direction, th_worker *by, bool odd) {
                 break;
             }
         } else if (!by || (seen & bits) != bits) {
-            /* pairs: th_direction_enter, th_word32_lock; what the caller of th_direction_tell
-             * wrote: that is no event of the system's, so it always makes the exchange. ABA: the
-             * word is the whole state */
+            /* pairs: th_direction_enter, th_word32_lock; the writes of th_direction_tell's caller:
+             * its event is not the system's, so it always makes the exchange. ABA: the word is the
+             * whole state */
             if (th_cas_release(&direction->xword, &seen, seen | bits)) {
                 return;
             }
@@ -389,7 +389,7 @@ bool th_direction_close(th_direction *direction) {
     }
     th_waiter *queued = th_waitlist_detach(queue_of(direction));
     th_waiter *watchers = th_waitlist_detach(watchers_of(direction));
-    /* Woken as well: a post that is on its way takes an earlier cancel away. */
+    /* Woken as well: a post under way takes an earlier cancel away. */
     taken_off due = take_task(direction, TH_TASK_CANCELLED | TH_TASK_WOKEN);
     publish(direction, word | TH_IO_CLOSING);
     if (ready) {

@@ -1,18 +1,17 @@
 /*
- * direction.h: one of the two directions of a descriptor: who uses it, who waits for it to be
- * ready. io/DIRECTION.md has the states, the protocol and the argument.
+ * direction.h: one of the two directions of a descriptor: its user, and the callers that wait until
+ * it is ready. io/DIRECTION.md has the states, the protocol and the argument.
  *
  * The word:
  *
- *     bit 0  LOCKED    a thread holds the lists' lock
- *     bit 1  WAITERS   callers stand on one of the lists
- *     bit 2  READY     the system may have something: an event came that no call has consumed
- *     bit 3  ODD       the other side has ended, or the like: a short transfer means nothing
- *     bit 4  HELD      a caller has the direction, through its whole call
- *     bit 5  CLOSING   the descriptor is being closed
+ *     bit 0  LOCKED    a thread holds the lists' lock bit 1  WAITERS   callers are on one of the
+ *     lists bit 2  READY     the system may have something: an event came that no call has consumed
+ *     bit 3  ODD       the other side has ended, or the like: a short transfer means nothing bit 4
+ *     HELD      a caller has the direction, through its whole call bit 5  CLOSING   the descriptor
+ *     is being closed
  *
- * While LOCKED is set only the thread that has the lock changes the word, but for READY, which a
- * caller that was handed the direction takes off at any time. Callers queue only while HELD is set.
+ * While LOCKED is set only the thread that has the lock changes the word, except READY, which a
+ * caller that was handed the direction clears at any time. Callers queue only while HELD is set.
  */
 #ifndef TH_DIRECTION_H
 #define TH_DIRECTION_H
@@ -41,14 +40,14 @@ typedef struct th_direction {
     void *first_watch; /* callers that wait for readiness without holding it */
     void *last_watch;
     thrum_task *task; /* posted when the system is ready, or NULL */
-    uint8_t on;       /* constant: what its waits are for, a th_on */
+    uint8_t on;       /* constant: the kind of its waits, a th_on */
     int32_t fd;       /* constant: the descriptor's number */
 } th_direction;
 
-/* What a call has found out about what is left. */
+/* A call's finding about the rest. */
 typedef enum th_leftover {
-    TH_LEFT_NOTHING, /* the system said so: -EAGAIN */
-    TH_LEFT_SHORT,   /* a short transfer, which says so unless the direction is ODD */
+    TH_LEFT_NOTHING, /* the system returned -EAGAIN */
+    TH_LEFT_SHORT,   /* a short transfer, which means this unless the direction is ODD */
     TH_LEFT_MORE     /* there may be more */
 } th_leftover;
 
@@ -61,7 +60,7 @@ int th_direction_enter_slow(th_direction *direction, thrum_time deadline);
 static inline int th_direction_enter(th_direction *direction, thrum_time deadline) {
     uint32_t seen = th_load_relaxed(&direction->xword); /* relaxed: the exchange decides */
     if (th_likely(!(seen & (TH_WORD_LOCKED | TH_IO_HELD | TH_IO_CLOSING))) &&
-        /* pairs: th_direction_leave, th_record_adopt; what the holder before wrote. ABA: the word
+        /* pairs: th_direction_leave, th_record_adopt; the previous holder's writes. ABA: the word
          * is the whole state */
         th_likely(th_cas_acquire(&direction->xword, &seen, (seen & ~TH_IO_READY) | TH_IO_HELD))) {
         return (seen & TH_IO_READY) != 0;
@@ -77,7 +76,7 @@ static inline void th_direction_leave(th_direction *direction, th_leftover left)
     uint32_t want = seen & ~TH_IO_HELD;
     want |= left == TH_LEFT_MORE || (left == TH_LEFT_SHORT && (seen & TH_IO_ODD)) ? TH_IO_READY : 0;
     if (th_likely(!(seen & (TH_WORD_LOCKED | TH_WORD_WAITERS | TH_IO_CLOSING))) &&
-        /* pairs: th_direction_enter; what the holder wrote */
+        /* pairs: th_direction_enter; the holder's writes */
         th_likely(th_cas_release(&direction->xword, &seen, want))) {
         return;
     }
@@ -86,8 +85,8 @@ static inline void th_direction_leave(th_direction *direction, th_leftover left)
 
 /*
  * By the holder: consumes the readiness, waiting for an event until the deadline; `bits` is the
- * direction, for plain threads, which ask the system. 0, -EBADF (closed), -ETIMEDOUT, -ECANCELED,
- * or the code of what the system refuses.
+ * direction, for plain threads, which poll the system. 0, -EBADF (closed), -ETIMEDOUT, -ECANCELED,
+ * or the code of the system's refusal.
  */
 int th_direction_await(th_direction *direction, int fd, unsigned bits, thrum_time deadline);
 
@@ -101,7 +100,7 @@ void th_direction_event(th_direction *direction, th_worker *by, bool odd);
  */
 int th_direction_list(th_direction *direction, thrum_task *task, const uint32_t *xturn,
                       uint32_t turn);
-/* Takes it off, if it stands there; afterwards the direction does not touch it any more. */
+/* Takes it off, if it is there; afterwards the direction no longer touches it. */
 void th_direction_unlist(th_direction *direction, thrum_task *task);
 /* The system is ready: as an event, on any thread and in any context. */
 void th_direction_tell(th_direction *direction);
@@ -111,7 +110,7 @@ bool th_direction_has(th_direction *direction, const thrum_task *task, uint32_t 
 
 /* A waiter on the list of watchers: false if the direction is closing. */
 bool th_direction_watch(th_direction *direction, th_waiter *waiter);
-/* Takes it off the list, if it stands there. */
+/* Takes it off the list, if it is there. */
 bool th_direction_unwatch(th_direction *direction, th_waiter *waiter);
 
 /*

@@ -33,9 +33,9 @@ static const void *place_in(const thrum_task *task, uint32_t word, uint32_t *tur
 }
 
 /*
- * Gives the task a place. False: it has one, by a caller that may be listing it at this moment. A
- * serial task is entered by its caller, from then on to the post: otherwise another post, whose run
- * begins meanwhile, would be taken for the one that goes with the place.
+ * Gives the task a place. False: it has one, from a caller that may be listing it at this moment. A
+ * serial task is entered by its caller, from then on until the post. Otherwise another post, whose
+ * run begins meanwhile, would be mistaken for the post of this place.
  */
 static bool take_place(thrum_task *task, uint32_t place) {
     if (th_task_is_serial(task) && !th_task_serial_enter(task)) {
@@ -91,7 +91,7 @@ static int list_and_post(th_record *record, thrum_io io, unsigned index, thrum_s
     } else {
         TH_IO_COUNT(xio_posts, 1);
     }
-    /* From here on the task may be gone. What was ready before it was listed gives no event. */
+    /* From here on the task may be gone. Readiness from before it was listed gives no event. */
     if (ask) {
         /* seq: listed before the system is asked, as in watch.c */
         th_fence_seq();

@@ -89,14 +89,14 @@ int th_record_refusal(const th_record *record, uint32_t turn) {
 
 /* ---- taking over ---- */
 
-/* With the lock: whether the record's descriptor is still the one that has the number. */
+/* With the lock: whether the number still belongs to the record's descriptor. */
 static bool is_same(th_record *record, int fd, const th_os_identity *identity) {
     const bool alike = !record->known || (record->identity.device == identity->device &&
                                           record->identity.inode == identity->inode);
     if (!record->xsched) {
         return alike;
     }
-    /* A set knows what it has: it refuses the same one, and takes another one. No turn is 0. */
+    /* A set knows its descriptors: it refuses the same one, and takes another one. No turn is 0. */
     int code = th_os_pollset_add(&record->joined.poller->set, fd, (uint32_t)fd);
     if (!code) {
         (void)th_os_pollset_remove(&record->joined.poller->set, fd);
@@ -251,7 +251,7 @@ th_record *th_record_use(thrum_io io, int *code) {
     }
     /* pairs: th_record_give_up, th_record_hand_over; the end of the turn, if that came before */
     (void)th_add_acquire(&record->xuses, USE);
-    /* relaxed: the end of the turn is seen, or this use by what comes behind it */
+    /* relaxed: either the end of the turn is seen, or the code after that end sees this use */
     if (th_likely(th_load_relaxed(&record->xturn) == io.turn)) {
         *code = 0;
         return record;
@@ -263,10 +263,9 @@ th_record *th_record_use(thrum_io io, int *code) {
 
 void th_record_unuse(th_record *record) {
     uint32_t left = LEFT;
-    /* pairs: th_record_unuse, th_record_give_up, th_record_hand_over; what this use has read of the
-     * record, and its calls
-     * pairs: th_record_unuse; the same of the other uses, all of them changes of this word. ABA:
-     * LEFT is set once, and taken once */
+    /* pairs: th_record_unuse, th_record_give_up, th_record_hand_over; this use's reads of the
+     * record, and its calls pairs: th_record_unuse; the same of the other uses, all of them changes
+     * of this word. ABA: LEFT is set once, and taken once */
     if (th_sub_release(&record->xuses, USE) == (LEFT | USE) &&
         th_cas_acquire(&record->xuses, &left, 0)) {
         (void)th_os_io_close(record->fd); /* the number was no other one's meanwhile */
@@ -294,7 +293,7 @@ int th_record_hand_over(th_record *record, int fd) {
     return other;
 }
 
-/* ---- events, and who is told of them ---- */
+/* ---- events, and their receivers ---- */
 
 /* A ring's: no turn, and a number that no descriptor has. (is_same has keys without a turn.) */
 #define KEY_OF_RING (UINT64_C(1) << 31)
@@ -325,7 +324,7 @@ static void leave_all(void *instance) {
     const thrum_sched *sched = instance;
     for (unsigned c = 0; c < CHUNKS; c++) {
         /* relaxed: the chunks that its fibers have made or used are seen, since these have ended;
-         * what is read of the records of any is zero from the start, or written with their locks */
+         * the fields read in all records are zero from the start, or written with their locks */
         th_record *chunk = th_load_relaxed(&xchunks[c]);
         for (unsigned i = 0; chunk && i < CHUNK; i++) {
             th_record *record = &chunk[i];
@@ -370,7 +369,7 @@ int th_record_prepare(thrum_sched *sched) {
     return th_poll_open(sched, event);
 }
 
-/* With the lock: whether this scheduler is told already. */
+/* With the lock: whether this scheduler is notified already. */
 static bool has_joined(const th_record *record, const thrum_sched *sched) {
     const th_joined *joined = record->xsched ? &record->joined : NULL;
     while (joined && joined->poller->sched != sched) {
@@ -401,8 +400,8 @@ static int join(th_record *record, thrum_sched *sched) {
         record->joined.next = more;
     } else {
         record->joined = (th_joined){NULL, poller};
-        /* relaxed: only that a set has the descriptor by now. What it is then ready for makes an
-         * event, before or after the reader looks (io/DIRECTION.md, R1) */
+        /* relaxed: only that a set has the descriptor by now. Its readiness then makes an event,
+         * before or after the reader looks (io/DIRECTION.md, R1) */
         th_store_relaxed(&record->xsched, sched);
     }
     return 0;

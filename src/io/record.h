@@ -1,8 +1,8 @@
 /*
- * record.h: what the library knows of a descriptor that it has taken over, by its number.
+ * record.h: the library's records of descriptors that it has taken over, by number.
  *
- * The table is never unmapped and records never move, so a stale thrum_io, and an event that comes
- * late, find a record: `xturn` tells whether it is still theirs.
+ * The table is never unmapped and records never move, so a stale thrum_io, and a late event, find a
+ * record: `xturn` shows whether it is still theirs.
  */
 #ifndef TH_RECORD_H
 #define TH_RECORD_H
@@ -17,10 +17,10 @@ typedef struct th_poller th_poller;
 typedef enum th_file_way {
     TH_FILE_WAITS,  /* by a thread that waits for the device */
     TH_FILE_BEGINS, /* they are begun, and the system goes on by itself */
-    TH_FILE_TRIES   /* what the system has in memory at once; the rest in one of these ways */
+    TH_FILE_TRIES   /* data in the page cache at once; the rest in one of these ways */
 } th_file_way;
 
-/* A scheduler whose fibers are told of the descriptor's readiness. */
+/* A scheduler whose fibers are notified of the descriptor's readiness. */
 typedef struct th_joined {
     struct th_joined *next;
     th_poller *poller;
@@ -33,7 +33,7 @@ typedef struct th_record {
     uint32_t xparent;    /* the turn in the parent of a fork, or 0 */
     uint32_t xuses;      /* see th_record_use */
     thrum_sched *xsched; /* the scheduler of `joined`, or NULL. Written with the lock */
-    th_lock lock;        /* protects what follows, which is constant while a call is inside */
+    th_lock lock;        /* protects the following, which is constant while a call is inside */
     int fd;
     th_os_kind kind;
     bool xfresh;      /* nothing but a fork has duplicated it: then a close is enough. It ends,
@@ -75,27 +75,27 @@ int th_record_wakeup(thrum_io *out);
 int th_record_adopt_duplicate(thrum_io *out, int fd, th_os_kind kind, bool pooled);
 
 /*
- * The same for a file that the library has just opened; or, if it has an identity, one that the
- * program has opened, and may have given to the library before.
+ * The same for a file that the library has just opened; or, if it has an identity, for a file that
+ * the program has opened and may have given to the library before.
  */
 int th_record_adopt_file(thrum_io *out, int fd, const th_os_identity *identity, th_file_way way);
 
 /*
- * Uses are of calls that nothing waits for: operations on files. A close leaves the descriptor to
- * the last use, which closes it, so its number is no other one's until then. The record is the one
- * that `io` names, or NULL with the code.
+ * Uses belong to calls that nothing waits for: operations on files. A close leaves the descriptor
+ * to the last use, which closes it, so its number is no other one's until then. The record is the
+ * one that `io` names, or NULL with the code.
  */
 th_record *th_record_use(thrum_io io, int *code);
 void th_record_unuse(th_record *record);
 
 /* Closes the descriptor of a record that has ended, or leaves it to the last use. */
 int th_record_give_up(th_record *record, int fd);
-/* The same for one that is given back: returns its number, or that of a duplicate, or a code. */
+/* The same for a descriptor that is given back: returns its number, a duplicate's, or a code. */
 int th_record_hand_over(th_record *record, int fd);
 
 /*
- * By a caller on a fiber: has its scheduler told of the descriptor's readiness, as long as the turn
- * lasts. 0, -EBADF (it is over), or a code of the system's.
+ * By a caller on a fiber: has its scheduler notified of the descriptor's readiness, as long as the
+ * turn lasts. 0, -EBADF (it is over), or a code of the system's.
  */
 int th_record_join(th_record *record, uint32_t turn, thrum_sched *sched);
 
@@ -112,8 +112,8 @@ int th_record_add_ring(thrum_sched *sched, unsigned worker, int fd, uint32_t num
                        th_ring_event on_event);
 
 /*
- * With the lock, and both directions held for good: no scheduler is told any more, and the turn is
- * over. `remains`: the descriptor is not closed next.
+ * With the lock, and both directions held for good: no scheduler is notified any longer, and the
+ * turn is over. `remains`: the descriptor is not closed next.
  */
 void th_record_end(th_record *record, bool remains);
 

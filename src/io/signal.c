@@ -2,12 +2,12 @@
  * signal.c: tasks that wait for signals of the process.
  *
  * A handler counts the signal and sets a wake-up, a descriptor that no one ever takes back: each
- * setting of it is an event, for all that watch it (direction.h). A waiter stands among them before
- * it looks at the counts, so that it misses none. Plain threads sleep on a number that grows with
- * each signal.
+ * setting of it is an event, for all that watch it (direction.h). A waiter is among them before it
+ * reads the counts, so that it misses none. Plain threads sleep on a number that grows with each
+ * signal.
  *
- * A signal that *lingers* has no user any more, but keeps the handler: it is let pass for a time,
- * and then does what it did before, by the handler.
+ * A signal that *lingers* has no user any longer, but keeps the handler: it is ignored for a time,
+ * and then the handler makes it act as before.
  */
 #include "io/signal.h"
 
@@ -37,7 +37,7 @@ static uint32_t xsequence; /* grows with each signal; plain threads sleep on it 
 
 /* In a handler, on any thread. */
 static void on_signal(int number) {
-    /* relaxed: what comes while it is caught again may be taken for either */
+    /* relaxed: a signal that comes while it is caught again may count as either */
     int64_t until = th_load_relaxed(&signals[number].xlingers);
     if (until) {
         if (until <= th_os_now()) {
@@ -45,7 +45,7 @@ static void on_signal(int number) {
         }
         return;
     }
-    /* pairs: take; what the sender did is ordered by the system */
+    /* pairs: take; the system orders the sender's writes */
     th_add_release(&signals[number].xcount, 1u);
     th_add_release(&xsequence, 1u); /* pairs: wait_in_thread; the count */
     th_os_futex_wake(&xsequence, INT32_MAX);

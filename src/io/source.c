@@ -35,13 +35,13 @@ struct thrum_source {
     thrum_source *next; /* the scheduler's, under the lock */
     uint32_t xpending;  /* operations under way */
     uint32_t xmoves;    /* begins and ends so far, to see whether there are new ones */
-    uint64_t xasker;    /* who calls `ask`, as th_self_id, or 0 */
+    uint64_t xasker;    /* the caller of `ask`, as th_self_id, or 0 */
     bool closed;        /* under the lock */
     thrum_mutex asking; /* protects the next two, and is held while `ask` is called */
     void (*ask)(void *arg);
     void *arg;
 
-    /* Of the task's runs. */
+    /* For the task's runs. */
     uint32_t seen; /* xmoves, as the last run left it */
     bool held;     /* a begin is counted that has no end yet */
     int64_t fresh; /* the time until which it is asked at each turn */
@@ -94,8 +94,8 @@ static int again(thrum_source *s) {
         s->nap = FIRST_NS;
     }
     hold(s, true);
-    /* A task that a stop has cancelled no longer waits: what is under way then is
-     * seen to at once. */
+    /* A task that a stop has cancelled no longer waits: operations under way are then handled at
+     * once. */
     if (now < s->fresh || thrum_task_is_cancelled(&s->task)) {
         return thrum_task_post(s->sched, &s->task);
     }
@@ -107,11 +107,12 @@ static int again(thrum_source *s) {
 static void run(thrum_task *self, void *arg) {
     thrum_source *s = arg;
     (void)self;
-    if (th_load_relaxed(&s->xpending)) { /* relaxed: one that is missed has posted the task anew */
+    /* relaxed: a begin that is missed has posted the task anew */
+    if (th_load_relaxed(&s->xpending)) {
         hold(s, true);
     }
     call(s);
-    /* pairs: thrum_source_end; what the last end was for is ready */
+    /* pairs: thrum_source_end; the last end's result is ready */
     if (th_load_acquire(&s->xpending)) {
         (void)again(s);
     } else {
@@ -195,7 +196,7 @@ int thrum_source_close(thrum_source *source) {
         return -EDEADLK;
     }
     thrum_mutex_lock(&source->asking);
-    /* pairs: thrum_source_end; what the ends were for */
+    /* pairs: thrum_source_end; the ends' results */
     const bool pending = th_load_acquire(&source->xpending) != 0;
     if (!pending) {
         source->ask = NULL;
@@ -218,7 +219,7 @@ int thrum_source_begin(thrum_source *source) {
         return -EINVAL;
     }
     th_add_relaxed(&source->xmoves, 1u); /* relaxed: a figure */
-    /* relaxed: the post, or the wakeup, that follows publishes what the caller wrote */
+    /* relaxed: the post, or the wakeup, that follows publishes the caller's writes */
     th_add_relaxed(&source->xpending, 1u);
     int code = thrum_task_post(source->sched, &source->task);
     if (code == -EBUSY) { /* it has a run to come, perhaps at a deadline */
@@ -233,7 +234,7 @@ int thrum_source_begin(thrum_source *source) {
 
 void thrum_source_end(thrum_source *source) {
     th_add_relaxed(&source->xmoves, 1u); /* relaxed: a figure */
-    /* pairs: run, thrum_source_close; what the end is for is ready */
+    /* pairs: run, thrum_source_close; the end's result is ready */
     const uint32_t pending = th_sub_release(&source->xpending, 1u);
     if (th_unlikely(!pending)) {
         th_misuse("thrum_source_end", "no operation is under way", source);

@@ -1,8 +1,9 @@
 /*
  * told.c: see told.h.
  *
- * The system is asked by number, between two looks at the turn. The turn ends before the number is
- * given back (io/DIRECTION.md, "A close"), so what was asked while it lasted was about that one.
+ * The system is queried by number, between two reads of the turn. The turn ends before the number
+ * is given back (io/DIRECTION.md, "A close"), so an answer from within the turn is about that
+ * descriptor.
  */
 #include "io/told.h"
 
@@ -24,7 +25,7 @@ static bool tell(const void *direction, uint32_t turn, th_told *told) {
     int code = th_os_io_text(number(direction), out ? "to" : "from", told->text, sizeof told->text,
                              &told->listens);
     /* pairs: th_record_end; the end of the turn. It comes before the number is given back, and so
-     * with what the system says of another descriptor that has the number by now */
+     * before the system's answer about another descriptor that has the number by now */
     th_fence_acquire();
     return !code && th_told_turn(direction) == turn;
 }

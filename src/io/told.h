@@ -1,5 +1,5 @@
 /*
- * told.h: what dumps and traces say of descriptors (core/inspect/world.h).
+ * told.h: descriptions of descriptors in dumps and traces (core/inspect/world.h).
  */
 #ifndef TH_IO_TOLD_H
 #define TH_IO_TOLD_H
@@ -16,7 +16,10 @@ static inline const th_record *th_told_record(const th_direction *direction) {
 
 /* Its turn, which changes only while the direction is CLOSING. */
 static inline uint32_t th_told_turn(const th_direction *direction) {
-    /* relaxed: a number to be told; the caller knows that it does not change, or asks again */
+    /*
+     * relaxed: a number to be reported; the caller knows that it does not change, or reads it
+     * again
+     */
     return th_load_relaxed(&th_told_record(direction)->xturn);
 }
 

@@ -15,12 +15,12 @@ _Static_assert(sizeof(thrum_iovec) == sizeof(th_os_part) &&
 
 /* ---- reading ---- */
 
-/* What a read of n bytes, of `size` that fit, tells about what is left. */
+/* The meaning of a read of n bytes, with room for `size`, for the rest. */
 static th_leftover left_of(const th_inside *inside, int64_t n, size_t size) {
     if (n == -EAGAIN) {
         return TH_LEFT_NOTHING;
     }
-    /* Not on pipes: what was written to one with O_DIRECT comes packet by packet. */
+    /* Not on pipes: a pipe written with O_DIRECT delivers packet by packet. */
     bool tells = inside->record->kind == TH_OS_TCP;
     return tells && n > 0 && (size_t)n < size ? TH_LEFT_SHORT : TH_LEFT_MORE;
 }
@@ -48,7 +48,7 @@ int64_t th_inside_read(th_inside *inside, void *to, size_t size, th_leftover *le
     return n;
 }
 
-/* Reads at least a byte; *left is what the read has told. */
+/* Reads at least a byte; *left is the read's finding. */
 static int64_t read_some(th_inside *inside, void *to, size_t size, th_leftover *left) {
     int64_t n;
     while (!(n = th_inside_await(inside))) {
@@ -113,7 +113,7 @@ int64_t thrum_readv_until(thrum_io io, const thrum_iovec *parts, unsigned n, thr
     size_t size = 0;
     for (unsigned i = 0; i < n; i++) {
         if (parts[i].size > SIZE_MAX / 2 - size) {
-            return -EINVAL; /* as the system says: the count could not be told */
+            return -EINVAL; /* as the system: the count could not be returned */
         }
         size += parts[i].size;
     }
@@ -138,7 +138,7 @@ int64_t thrum_readv_until(thrum_io io, const thrum_iovec *parts, unsigned n, thr
 
 /* ---- writing ---- */
 
-/* What is left to be written: whole parts, and the rest of the first. */
+/* The remainder to be written: whole parts, and the rest of the first. */
 typedef struct rest {
     const thrum_iovec *parts;
     unsigned n;
@@ -173,8 +173,8 @@ static int64_t write_once(const th_inside *inside, const rest *r) {
 }
 
 /*
- * Writes all, as the holder. The code is 0, or what cut it short; *waited: a wait did, whose code
- * it is.
+ * Writes all, as the holder. The code is 0, or the cause of a short write; *waited: a wait ended
+ * it, with that code.
  */
 static int write_all(th_inside *inside, rest *r, int64_t *done, bool *waited) {
     int code = 0;

@@ -2,9 +2,9 @@
  * watch.c: waiting until descriptors are ready, without holding them.
  *
  * The wait is one waiter with a part on the list of each direction (core/wait/WAITING.md). A fiber
- * is woken by an event; a plain thread asks the system, and stands on the lists only so that a
- * close ends its wait. In both cases the system is asked behind the entry in the lists, so no event
- * is missed, and so is the turn: a close that comes later finds the entry.
+ * is woken by an event; a plain thread polls the system, and is on the lists only so that a close
+ * ends its wait. In both cases the system is polled after the entry in the lists, so no event is
+ * missed, and the turn is read after it too: a close that comes later finds the entry.
  */
 #include "io/watch.h"
 
@@ -58,7 +58,7 @@ static void finish(th_watched watched[], unsigned n, th_waiter *whole) {
 
 /* ---- asking the system ---- */
 
-/* How many are closed; their `ready` says so. */
+/* The number of closed ones; their `ready` shows it. */
 static int find_closed(th_watched watched[], unsigned n) {
     int closed = 0;
     for (unsigned k = 0; k < n; k++) {
@@ -183,6 +183,6 @@ int thrum_io_wait(thrum_io io, unsigned bits, thrum_time deadline) {
         return -ETIMEDOUT;
     }
     code = th_watch_any(&one, 1, deadline, NULL);
-    /* No set takes what is always ready, as files and /dev/null are. */
+    /* No set takes descriptors that are always ready, such as files and /dev/null. */
     return code > 0 ? one.ready : code == -EPERM ? (int)bits : code;
 }

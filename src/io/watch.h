@@ -7,13 +7,13 @@
 #include "core/basis/waiter_state.h"
 #include "io/record.h"
 
-/* A descriptor that is waited for with others; it lies where the caller says, and stays there. */
+/* A descriptor that is waited for with others; it is in the caller's memory, and stays there. */
 typedef struct th_watched {
     thrum_io io;
-    unsigned bits;      /* what for: THRUM_IO_READ, THRUM_IO_WRITE */
+    unsigned bits;      /* the purpose: THRUM_IO_READ, THRUM_IO_WRITE */
     bool aside;         /* it is not waited for; only its end ends the wait */
     int ready;          /* the bits that are ready, 0, or -EBADF: it was closed */
-    th_record *record;  /* what follows is the wait's own */
+    th_record *record;  /* the following is the wait's own */
     th_waiter parts[2]; /* one a direction */
     bool listed[2];
 } th_watched;
@@ -22,8 +22,8 @@ typedef struct th_watched {
 
 /*
  * Waits until one of them is ready, or closed, or the deadline has passed: returns how many have
- * `ready` set, -ETIMEDOUT, -ECANCELED, or the code of what the system refuses. n is at least 1.
- * `address`: the one that is dialed by this, for reports; or NULL.
+ * `ready` set, -ETIMEDOUT, -ECANCELED, or the code of the system's refusal. n is at least 1.
+ * `address`: the one that is being dialed, for reports; or NULL.
  */
 int th_watch_any(th_watched watched[], unsigned n, thrum_time deadline, const char *address);
 
