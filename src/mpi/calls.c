@@ -80,7 +80,7 @@ static int serve(void *arg) {
     bool is_shielded = false;
     int status = 0;
     const int told = thrum_key_set(th_mpi.serving, arg);
-    (void)told; /* without memory a wait in a call is not told, and waits */
+    (void)told; /* without memory a wait in a call is not reported, and waits */
     while (make_calls(&status)) {
         const int code =
             thrum_event_wait_outside(&th_mpi.called, "calls to make of MPI", THRUM_FOREVER);
@@ -144,7 +144,7 @@ __attribute__((noinline, no_sanitize("thread"))) void th_mpi_set_errno(int value
 }
 
 /*
- * MPI may change errno. Not inlined: what calls this may have waited before, on another thread, and
+ * MPI may change errno. Not inlined: the caller may have waited before, on another thread, and
  * compilers keep the address of errno (docs/thread-locals.md).
  */
 static __attribute__((noinline)) int call_here(int (*fn)(void *arg), void *arg) {

@@ -11,7 +11,10 @@
 
 /* ---- MPI_Finalize ---- */
 
-/* MPI calls it at the beginning of MPI_Finalize, by which it ends what hangs on MPI_COMM_SELF. */
+/*
+ * MPI calls it at the beginning of MPI_Finalize, which ends everything attached to
+ * MPI_COMM_SELF.
+ */
 static int at_finalize(MPI_Comm comm, int keyval, void *value, void *extra) {
     char what[TH_MPI_WHAT];
     (void)comm;
@@ -49,7 +52,10 @@ static int unwatch_finalize(void *arg) {
 
 /* ---- a fork ---- */
 
-/* Neither the tasks of this library nor MPI's connections are the child's: all calls say so. */
+/*
+ * Neither the tasks of this library nor MPI's connections are the child's: all calls return
+ * that.
+ */
 static void in_child(void) {
     th_mpi.is_forked = true;
 }

@@ -1,14 +1,12 @@
 /*
- * engine.h: what asks MPI for all that wait. src/mpi/README.md has the whole.
+ * engine.h: polls MPI for all waiters. src/mpi/README.md has the overview.
  *
- * Words:
- *   record   one wait: what is looked for, and who is woken. It lies on the waiter's stack
- *   row      a request of a record in the table, which MPI_Testsome is asked about
- *   looked   a record that has no rows: its own `look` is called at each sweep
- *   sweep    one time at which MPI is asked
+ * Words: record   one wait: its conditions, and the fiber to wake. It is on the waiter's stack row
+ *   a request of a record in the table, which MPI_Testsome polls looked   a record that has no
+ *   rows: its own `look` is called at each sweep sweep    one poll of MPI
  *
- * A record is new, then incoming, then in the table or the list of looked ones, then over.
- * `gate` protects what waiters and sweeps share, for moments; `sweeping` is held through a sweep,
+ * A record is new, then incoming, then in the table or the list of looked ones, then over. `gate`
+ * protects the state shared by waiters and sweeps, for moments; `sweeping` is held through a sweep,
  * so whoever has it finds each record either over and signaled, or not begun to be. The order is
  * sweeping, gate; MPI's own (calls.c) comes behind sweeping, and before none.
  */
@@ -22,12 +20,12 @@
 #include <thrum/mpi.h>
 #include <thrum/poll.h>
 
-#define TH_MPI_WHAT 96 /* bytes of what a wait is for, as dumps tell it */
+#define TH_MPI_WHAT 96 /* bytes of the description of a wait in dumps */
 
 typedef struct th_mpi_record th_mpi_record;
 
 struct th_mpi_record {
-    /* What is waited for; constant, but for what MPI writes. */
+    /* The object of the wait; constant, except MPI's writes. */
     int (*look)(void *record); /* calls MPI; whether it is over, with `code` set */
     void (*name)(th_mpi_record *record);
     int n; /* requests */
@@ -42,13 +40,13 @@ struct th_mpi_record {
     int peer;
     int tag;
 
-    /* Of the look. */
+    /* For the look. */
     bool is_begun; /* the operation that it begins */
     bool is_last;  /* it is queued behind this one */
     int code;
 
-    /* Of the engine. */
-    th_mpi_record *next; /* incoming: gate; looked: sweeping; those that are over: the sweep's */
+    /* For the engine. */
+    th_mpi_record *next;          /* incoming: gate; looked: sweeping; finished ones: the sweep's */
     th_mpi_record *newer, *older; /* gate: its neighbours among all that wait */
     int left;                     /* rows that are not over; sweeping */
     bool is_over;                 /* gate, set by a sweep */
@@ -68,7 +66,7 @@ typedef struct th_mpi_table {
     int capacity;
     int n;
     MPI_Request *requests;
-    MPI_Status *statuses; /* these two: what MPI_Testsome says */
+    MPI_Status *statuses; /* these two: MPI_Testsome's results */
     int *indices;
     th_mpi_row *rows;
 } th_mpi_table;
@@ -86,14 +84,14 @@ typedef struct th_mpi_engine {
     bool is_on; /* written while nobody else calls */
     bool is_finalized;
     bool is_stopping;
-    bool is_forked;   /* in the child of a fork: it has none of what goes on here */
+    bool is_forked;   /* in the child of a fork: nothing here goes on in it */
     unsigned workers; /* constant, as the next */
     int level;        /* MPI_THREAD_... */
     int keyval;
     thrum_source *source;
 
     thrum_mutex gate;
-    th_mpi_record *incoming; /* gate: what the next sweep takes */
+    th_mpi_record *incoming; /* gate: records for the next sweep */
     th_mpi_record **incoming_last;
     th_mpi_record *waiting;    /* gate: the newest of all that wait */
     th_mpi_table *larger;      /* gate: the table that the next sweep goes on with, or NULL */
@@ -114,13 +112,13 @@ typedef struct th_mpi_engine {
     bool is_timed;         /* of the sweep: whether the next is known */
     thrum_time took;       /* of the sweep: processor time that MPI's calls have taken */
     unsigned sweeps;       /* of the task that asks, and the next five: so far */
-    thrum_time least[2];   /* what the fastest sweep took, of the last ones, and of those before */
-    thrum_time more;       /* what the last one took more */
-    thrum_time stirred;    /* when one has moved bytes, as far as its time can say */
+    thrum_time least[2];   /* the time of the fastest of the last sweeps, and of those before */
+    thrum_time more;       /* the extra time of the last one */
+    thrum_time stirred;    /* when a sweep last moved bytes, judged by its time */
     thrum_time doubt;      /* for how long less is made of that, since nothing had followed; */
     thrum_time doubted;    /* and until when */
     bool has_failed;       /* of the sweep: records with rows in the table are over */
-    th_mpi_record *over;   /* of the sweep: those that it has found to be over */
+    th_mpi_record *over;   /* for the sweep: records that it has found to be over */
 
     /* calls.c */
     thrum_mutex calling; /* held in each call, at SERIALIZED */
@@ -153,7 +151,7 @@ void th_mpi_calls_end(void);
 /* Whether the caller is a call that MPI's thread makes for another. */
 bool th_mpi_is_serving(void);
 
-/* Ends the program: what the function does would wait for itself. */
+/* Aborts the process: the function would wait for itself. */
 _Noreturn void th_mpi_refuse(const char *does);
 
 /*
@@ -165,10 +163,10 @@ int th_mpi_code(int code);
 /* How often a wait looks before it is queued. */
 unsigned th_mpi_looks(void);
 
-/* Waits for what the record says: its code, or -ETIMEDOUT, ..., -ENOMEM with it given up. */
+/* Waits for the record's condition: its code, or -ETIMEDOUT, ..., -ENOMEM with it given up. */
 int th_mpi_await(th_mpi_record *record, thrum_time deadline);
 
-/* The same for what has to come to its end: not cancelled, and whatever is lacking. */
+/* The same for a record that has to end: not cancelled, and regardless of any lack. */
 int th_mpi_await_end(th_mpi_record *record);
 
 /* The source's function: asks as often as is of use. */
@@ -177,15 +175,15 @@ void th_mpi_ask(void *arg);
 /* Asks once, and returns how many waits are over; of these the source's ends are to be counted. */
 unsigned th_mpi_sweep(void);
 
-/* Puts a record among those that sweeps look for: 0, -ENOMEM, or the source's code. */
+/* Adds a record to those that sweeps check: 0, -ENOMEM, or the source's code. */
 int th_mpi_enter(th_mpi_record *record);
 
 /* Takes it out again. False: it is over. */
 bool th_mpi_leave(th_mpi_record *record);
 
 /*
- * What one waits for, and how many there are: for the line of an MPI_Finalize, which may come in a
- * call that a sweep waits for. So it takes the gate only.
+ * The description of one waiter, and the number of waiters: for the message of an MPI_Finalize,
+ * which may come in a call that a sweep waits for. So it takes the gate only.
  */
 uint64_t th_mpi_waiting(char what[TH_MPI_WHAT]);
 

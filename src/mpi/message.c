@@ -92,7 +92,7 @@ static int test_begun(message *m) {
     return flag || m->record.code;
 }
 
-/* Tests, and says how many bytes are waited for where that is about to be told. */
+/* Tests, and records how many bytes are waited for if that is about to be reported. */
 static int test_one(message *m, int count, MPI_Datatype type) {
     const int is_over = test_begun(m);
     if (!is_over && m->record.is_last) {
@@ -231,7 +231,7 @@ int thrum_mpi_recv(void *buffer, int count, MPI_Datatype type, int from, int tag
 
 /* ---- both ways ---- */
 
-/* The receive is the first request, since it is what can be cancelled. */
+/* The receive is the first request, since it can be cancelled. */
 static int look_sendrecv(void *arg) {
     message *m = arg;
     int flag = 0;

@@ -1,5 +1,5 @@
 /*
- * name.h: what a wait is for, as dumps tell it. Written by each wait that is queued, so not by
+ * name.h: the description of a wait in dumps. Each queued wait writes it, so it does not use
  * snprintf, which takes longer than all the rest.
  */
 #ifndef TH_MPI_NAME_H

@@ -8,12 +8,12 @@
 #define SHARE 16              /* that part of the time for which it has been quiet */
 #define PAUSE_LEAST_NS THRUM_MS(1)
 #define PAUSE_NS THRUM_MS(32)   /* the most */
-#define PATIENCE_NS THRUM_MS(5) /* the most: what a system takes from a peer for others */
+#define PATIENCE_NS THRUM_MS(5) /* the most: the time that a system takes from a peer for others */
 #define GAP_NS THRUM_US(200)    /* between two sweeps: the thread was not running */
-#define SHORT_WAITS 8u          /* so many since the last time say that it is worth while */
+#define SHORT_WAITS 8u          /* so many since the last time show that it is worth while */
 #define WINDOW 64u              /* sweeps, of which the fastest is known */
 #define STIR_NS THRUM_US(6)     /* a sweep that takes so much longer may have moved bytes; */
-#define SURE_NS THRUM_US(80)    /* and one that does so has */
+#define SURE_NS THRUM_US(80)    /* and a thread that does so has */
 #define FOLLOW_NS THRUM_MS(2)   /* for that long something may follow */
 #define DOUBT_NS THRUM_S(1)     /* if it has not, it has to be sure for so long, at first */
 #define DOUBT_MOST_NS THRUM_S(16)
@@ -35,12 +35,11 @@ static thrum_time still_for(thrum_time now) {
 }
 
 /*
- * Where answers mostly come within microseconds, one that does not is late because the peer's
- * processor was given to others. Whoever sleeps then keeps the peer waiting in turn, until both
- * sleep for each message. So it is asked at each turn for as long as that has been of use: patience
- * is full while waits are short, twice as long when an answer came in it, half as long when none
- * did, or only after this thread had not run, since its processor may be the one that the peer
- * needs.
+ * If answers mostly come within microseconds, a late answer means that the peer's processor was
+ * given to others. A thread that sleeps then keeps the peer waiting in turn, until both sleep for
+ * each message. So MPI is polled continuously for as long as that has been of use: patience is full
+ * while waits are short, twice as long when an answer came in it, half as long when none did, or
+ * only after this thread had not run, since its processor may be the one that the peer needs.
  */
 static unsigned insist(thrum_time now, thrum_time still) {
     unsigned ended = 0;
@@ -66,9 +65,9 @@ static unsigned insist(thrum_time now, thrum_time still) {
 }
 
 /*
- * Asks once. A long message comes, and goes, in many pieces, which MPI moves only when it is
- * called, and of which it says nothing. But a sweep that moves some takes longer than those that
- * only look, of which the fastest of the last ones is known.
+ * Polls once. A long message comes and goes in many pieces, which MPI moves only when it is called,
+ * without reporting them. But a sweep that moves some takes longer than sweeps that only test, and
+ * the fastest of the last ones is known.
  */
 static unsigned ask_timed(void) {
     th_mpi.is_timed = true;
@@ -128,8 +127,8 @@ static unsigned follow(void) {
 static thrum_time pause_after(thrum_time now, thrum_time still) {
     const thrum_time stirred = now - th_mpi.stirred;
     /*
-     * A call that is handed over wakes three threads, not one; and where there are more workers the
-     * one that wakes has another look after what it does (src/core/worker/PARKING.md).
+     * A call that is handed over wakes three threads, not one; and if there are more workers, the
+     * waking one makes another wake up to look for work (src/core/worker/PARKING.md).
      */
     const thrum_time times = th_mpi.level == MPI_THREAD_FUNNELED || th_mpi.workers > 1 ? 2 : 1;
     thrum_time pause = still / SHARE * times;

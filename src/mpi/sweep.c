@@ -138,7 +138,7 @@ int th_mpi_enter(th_mpi_record *record) {
     return code;
 }
 
-/* With the gate, in the sweep: what has come meanwhile is in the table, or looked at. */
+/* With the gate, in the sweep: records that have come meanwhile are in the table, or looked at. */
 static void take_incoming(void) {
     th_mpi_table *larger = th_mpi.larger;
     if (larger) {
@@ -231,7 +231,7 @@ static void put_over(th_mpi_record *record) {
     th_mpi.over = record;
 }
 
-/* A request of a record is over: what MPI says of it goes to the caller. */
+/* A request of a record is over: MPI's result goes to the caller. */
 static void row_over(const th_mpi_row *row, MPI_Request request, const MPI_Status *status,
                      int error) {
     th_mpi_record *record = row->owner;
@@ -288,7 +288,7 @@ static void test_rows(th_mpi_table *table) {
     const int code = th_mpi_code(
         MPI_Testsome(table->n, table->requests, &count, table->indices, table->statuses));
     if ((code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) || count == MPI_UNDEFINED) {
-        test_each(table); /* none is active any more: MPI_Test says that of each */
+        test_each(table); /* none is active any longer: MPI_Test reports that for each */
         count = 1;
     } else {
         for (int i = 0; i < count; i++) {
@@ -306,8 +306,8 @@ static void test_rows(th_mpi_table *table) {
 }
 
 /*
- * Makes rows of the active requests of those that have come. One that is inactive would be no
- * part of what MPI_Testsome says: MPI_Test says that it is over.
+ * Makes rows of the active requests of new records. MPI_Testsome would not report an inactive
+ * request: MPI_Test reports that it is over.
  */
 static void make_rows(void) {
     while (th_mpi.fresh) {
@@ -339,8 +339,8 @@ static thrum_time spent(void) {
 }
 
 /*
- * The calls of a sweep. What they take is this thread's processor time: what has passed in all says
- * too little on a busy machine.
+ * The calls of a sweep. Their cost is this thread's processor time: elapsed time is not conclusive
+ * on a busy machine.
  */
 static int ask_mpi(void *arg) {
     const thrum_time begin = th_mpi.is_timed ? spent() : 0;
