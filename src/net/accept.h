@@ -8,7 +8,7 @@
 
 /*
  * The same as thrum_accept_until; with a flag, until *xflag is set and the listener's reading
- * direction was told (th_direction_tell): then -ESHUTDOWN.
+ * direction was notified (th_direction_tell): then -ESHUTDOWN.
  */
 int th_accept_unless(thrum_io listener, thrum_io *out, thrum_time deadline, const uint32_t *xflag);
 

@@ -22,7 +22,7 @@
 #define MOST 1024u
 #define NAME_MAX_BYTES 255u
 
-static th_lock lock = TH_LOCK_INIT; /* protects what follows */
+static th_lock lock = TH_LOCK_INIT; /* protects the following */
 static uint64_t taken[MOST / 64];
 static unsigned secured; /* so many of them are closed on exec */
 
@@ -31,7 +31,7 @@ const char *th_activation_name(const char *address) {
     return strncmp(address, SCHEME, length) == 0 ? address + length : NULL;
 }
 
-/* ---- what the environment says ---- */
+/* ---- the environment ---- */
 
 /* A number without a sign, blanks or zeros before it; -EBADMSG for anything else. */
 static int64_t number_of(const char *text) {

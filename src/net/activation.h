@@ -11,8 +11,8 @@
 const char *th_activation_name(const char *address);
 
 /*
- * Takes the first one of the name (empty: any) that has not been taken, which is still to be told
- * its options: 0, or the codes of thrum_listen for such an address.
+ * Takes the first one of the name (empty: any) that has not been taken; its options are still to be
+ * set: 0, or the codes of thrum_listen for such an address.
  */
 int th_activation_take(thrum_io *out, const char *name, th_os_kind *kind);
 

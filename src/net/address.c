@@ -33,7 +33,7 @@ int thrum_address_text(const thrum_address *address, char *text, size_t size) {
     return th_os_address_text(&inside, text, size);
 }
 
-/* What is written of a numeric host: 1, or -ENOENT when it is of another family. */
+/* Parses a numeric host: 1, or -ENOENT when it is of another family. */
 static int take_number(th_os_address *number, th_os_family family, thrum_address *out) {
     if (family != TH_OS_UNNAMED && th_os_address_family(number) != family) {
         return -ENOENT;

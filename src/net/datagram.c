@@ -24,8 +24,9 @@ static int enter(th_inside *inside, thrum_io io, unsigned direction, thrum_time 
 /* ---- sending ---- */
 
 /*
- * A socket is ready to send while the UNIX socket that a message is for is full, and nothing tells
- * when that has room: the message is tried again, more and more seldom. Meanwhile others may send.
+ * A socket is ready to send while the UNIX socket that a message is for is full, and the system
+ * does not report when that has room: the message is tried again, more and more seldom. Meanwhile
+ * others may send.
  */
 static int sleep_outside(th_inside *inside, thrum_io io, thrum_time deadline, thrum_time *pause) {
     th_inside_leave(inside, TH_LEFT_MORE);
@@ -82,8 +83,8 @@ int thrum_send_many(thrum_io io, const thrum_datagram *datagrams, unsigned n, th
 /* ---- receiving ---- */
 
 /*
- * How many of those that were received count: the end of a connection of messages is an empty one
- * from nowhere, again and again. *ended: the last of those that count may be it.
+ * The number of received messages that count: the end of a connection of messages is an empty
+ * message from nowhere, again and again. *ended: the last one that counts may be it.
  */
 static unsigned up_to_the_end(int fd, const th_os_message messages[], unsigned n, bool *ended) {
     th_os_family family;
@@ -97,7 +98,7 @@ static unsigned up_to_the_end(int fd, const th_os_message messages[], unsigned n
     return n;
 }
 
-/* How many bytes of it were received: what did not fit is lost. */
+/* The number of its bytes that were received: bytes that did not fit are lost. */
 static int64_t bytes_of(const th_os_message *message) {
     return (int64_t)(message->length < message->size ? message->length : message->size);
 }

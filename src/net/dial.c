@@ -19,7 +19,7 @@ typedef struct race {
     const char *text; /* the address, as the caller has it */
     thrum_time deadline;
     thrum_time step; /* when the next address is tried, whatever the others do */
-    int code;        /* what is returned if none answers, or 0 */
+    int code;        /* the code to return if none answers, or 0 */
     unsigned n;      /* addresses, and how many have been tried */
     unsigned tried;
     unsigned flying; /* those without an answer: the first places of `watched` */
@@ -30,8 +30,8 @@ typedef struct race {
 /* ---- one address ---- */
 
 /*
- * A UNIX listener that has too many tells nobody when it has room again: it is asked again, more
- * and more seldom.
+ * A UNIX listener with too many connections does not report when it has room again: it is tried
+ * again, more and more seldom.
  */
 static int connect_to(int fd, const th_os_address *address, thrum_time deadline) {
     thrum_time pause = FULL_MIN_NS;
@@ -50,7 +50,7 @@ static int connect_to(int fd, const th_os_address *address, thrum_time deadline)
     return code;
 }
 
-/* What a socket is told before it is connected. */
+/* Sets a socket's options before it is connected. */
 static int prepare(int fd, const th_target *target) {
     if (target->local && target->style == TH_OS_DATAGRAMS) {
         th_os_address chosen; /* an answer needs an address to go to */
@@ -62,8 +62,8 @@ static int prepare(int fd, const th_target *target) {
 }
 
 /*
- * Whether a socket is connected with itself: so it may be when nobody listens at a port that the
- * system gives to those that connect.
+ * Whether a socket is connected with itself: that may happen if nobody listens at a port that the
+ * system gives to connecting sockets.
  */
 static bool is_its_own_peer(int fd, const th_target *target) {
     th_os_address local;
@@ -72,7 +72,7 @@ static bool is_its_own_peer(int fd, const th_target *target) {
            !th_os_socket_peer(fd, &peer) && th_os_address_is(&local, &peer);
 }
 
-/* Begins to connect: 0, *out is connected; -EINPROGRESS, it is on its way; or a code. */
+/* Begins to connect: 0, *out is connected; -EINPROGRESS, it is connecting; or a code. */
 static int begin(thrum_io *out, const th_target *target, const th_os_address *address,
                  thrum_time deadline) {
     int fd = th_os_socket_open(th_os_address_family(address), target->style);
@@ -129,7 +129,7 @@ static int begin_those_due(race *r, thrum_io *out) {
     return 0;
 }
 
-/* Looks at those that have been answered: 1, *out is connected; else 0. */
+/* Checks the connections that have been answered: 1, *out is connected; else 0. */
 static int look_at_answers(race *r, thrum_io *out) {
     for (unsigned i = 0; i < r->flying;) {
         thrum_io io = r->watched[i].io;
@@ -154,7 +154,7 @@ static int look_at_answers(race *r, thrum_io *out) {
     return 0;
 }
 
-/* Waits for one that answers: 1, *out is connected; else a code. */
+/* Waits until one is answered: 1, *out is connected; else a code. */
 static int run(race *r, thrum_io *out) {
     for (;;) {
         if (begin_those_due(r, out)) {

@@ -12,13 +12,13 @@
 #define CHUNK 4096
 
 typedef struct scan {
-    const char *host; /* what is looked for: a name, and a family */
+    const char *host; /* the query: a name, and a family */
     th_os_family family;
     th_os_address *out;
     unsigned max;
     unsigned n; /* of addresses found */
 
-    char word[TH_HOST_MAX + 2]; /* what there is of a word; what does not fit is no host */
+    char word[TH_HOST_MAX + 2]; /* the beginning of a word; a word that does not fit is no host */
     unsigned length;
     unsigned words; /* before it in the line */
     bool comment;

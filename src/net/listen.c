@@ -22,7 +22,7 @@ static int set_buffer(int fd, th_os_option option, size_t size) {
     return size ? th_os_socket_set(fd, option, size < INT32_MAX ? (int64_t)size : INT32_MAX) : 0;
 }
 
-/* Options that what is accepted has, too; the system hands them on. */
+/* Options that accepted connections have, too; the system hands them on. */
 static int set_buffers(int fd, const thrum_listen_options *options) {
     int code = set_buffer(fd, TH_OS_RECEIVE_BUFFER, options->receive_buffer);
     return code ? code : set_buffer(fd, TH_OS_SEND_BUFFER, options->send_buffer);
@@ -63,7 +63,7 @@ static int set_options(int fd, const th_target *target, const thrum_listen_optio
     return code;
 }
 
-/* Whether a UNIX socket's file is one that nobody listens in, and is gone now. */
+/* Whether a UNIX socket's file had no listener and has now been removed. */
 static bool was_left_behind(const th_target *target) {
     int fd = th_os_socket_open(TH_OS_LOCAL, target->style);
     if (fd < 0) {
@@ -130,7 +130,7 @@ static int listen_by_name(thrum_io *out, th_target *target, const thrum_listen_o
     return code;
 }
 
-/* A socket that is there already: the rest of the options is for those who make one. */
+/* A socket that is there already: the other options are for making one. */
 static int listen_activated(thrum_io *out, const char *name, const thrum_listen_options *options) {
     th_os_kind kind;
     thrum_io io;
@@ -191,7 +191,8 @@ static bool is_of_the_connection(int code) {
  * is taken back when it is given up.
  */
 static int keep_from_waiting(th_record *record) {
-    bool fresh = th_load_relaxed(&record->xfresh); /* relaxed: one that is being lent was, too */
+    /* relaxed: a listener that is being lent was fresh, too */
+    bool fresh = th_load_relaxed(&record->xfresh);
     if (fresh || record->nonblocking) {
         return 0;
     }
@@ -205,12 +206,13 @@ static int keep_from_waiting(th_record *record) {
 }
 
 static bool is_set(const uint32_t *xflag) {
-    return xflag && th_load_relaxed(xflag) != 0; /* relaxed: whoever sets it tells afterwards */
+    /* relaxed: the thread that sets it notifies afterwards */
+    return xflag && th_load_relaxed(xflag) != 0;
 }
 
 static int accept_one(th_inside *inside, const uint32_t *xflag) {
     for (;;) {
-        /* The flag first: another caller may have consumed what was told. */
+        /* The flag first: another caller may have consumed the event. */
         int fd = is_set(xflag) ? -ESHUTDOWN : th_inside_await(inside);
         fd = !fd && is_set(xflag) ? -ESHUTDOWN : fd;
         if (fd) {
@@ -226,7 +228,7 @@ static int accept_one(th_inside *inside, const uint32_t *xflag) {
     }
 }
 
-/* Enters. Who queues behind others is not told of the flag, and looks at it now and then. */
+/* Enters. A caller that queues behind others is not notified of the flag, and polls it. */
 static int enter(th_inside *inside, thrum_io listener, thrum_time deadline, const uint32_t *xflag) {
     int code;
     do {

@@ -1,5 +1,5 @@
 /*
- * option.c: what a socket is told and asked after it was made.
+ * option.c: setting and reading a socket's options after it was made.
  */
 #include <errno.h>
 

@@ -76,7 +76,7 @@ int64_t thrum_receive_fds(thrum_io io, void *to, size_t size, int *fds, unsigned
     if (got) {
         return got;
     }
-    const int seen = inside.direction->error; /* by a copy, and the system tells it once */
+    const int seen = inside.direction->error; /* by a copy, and the system reports it once */
     while (!(got = seen ? seen : th_inside_await(&inside))) {
         *n = room;
         got = th_os_socket_receive_fds(inside.record->fd, to, size, fds, n);

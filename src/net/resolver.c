@@ -46,7 +46,7 @@ static void free_lookup(th_job *job) {
     th_os_free(l);
 }
 
-/* Makes the call, and keeps what it says. */
+/* Makes the call, and keeps its result. */
 static void ask_with(th_job *job, int (*call)(const char *host, th_os_family family,
                                               th_os_address out[], unsigned max)) {
     lookup *l = (lookup *)(void *)job;

@@ -1,11 +1,11 @@
 /*
  * serve.c: accepting connections, a task for each, and the end of them all.
  *
- * Three tasks: the *caller* waits for what ends the server; the *keeper*, which nothing cancels,
+ * Three tasks: the *caller* waits for the server's end; the *keeper*, which nothing cancels,
  * accepts, and owns the scope of the connections; with signals a third waits for those. To end the
- * server the caller sets `xdraining` and has the keeper look at it, which has each connection look
- * that waits for its next request: they are sent an event that none of the system's is behind
- * (th_direction_tell), after which a call is tried for nothing, and that is all.
+ * server the caller sets `xdraining` and has the keeper check it, which has each connection check
+ * that waits for its next request. They get an event without one of the system's behind it
+ * (th_direction_tell); its only effect is one call that is tried for nothing.
  */
 #include "thrum/serve.h"
 
@@ -68,7 +68,8 @@ struct server {
 };
 
 static bool is_draining(const server *s) {
-    return th_load_relaxed(&s->xdraining) != 0; /* relaxed: whoever sets it tells afterwards */
+    /* relaxed: the thread that sets it notifies afterwards */
+    return th_load_relaxed(&s->xdraining) != 0;
 }
 
 /* ---- the metrics ---- */
@@ -232,7 +233,7 @@ static bool is_empty(server *s) {
     return empty;
 }
 
-/* Tells those that wait for their next request. */
+/* Notifies connections that wait for their next request. */
 static void tell_all(server *s) {
     th_lock_acquire(&s->lock);
     for (served *c = s->first; c; c = c->next) {
@@ -245,7 +246,8 @@ static int keep(void *arg) {
     server *s = arg;
     (void)th_scope_open(&s->scope, thrum_sched_current(), THRUM_FOREVER);
     int code = accept_all(s);
-    th_store_relaxed(&s->xdraining, 1u); /* relaxed: the telling publishes it (th_direction_tell) */
+    /* relaxed: the notification publishes it (th_direction_tell) */
+    th_store_relaxed(&s->xdraining, 1u);
     thrum_event_signal(&s->over);
     tell_all(s);
     const thrum_time until = thrum_after(s->options.drain);
@@ -255,7 +257,7 @@ static int keep(void *arg) {
         code = code ? code : -ETIMEDOUT;
         th_scope_cancel(&s->scope, -ETIMEDOUT);
     }
-    (void)th_scope_wait(&s->scope, &s->scope.living); /* what has ended them is known */
+    (void)th_scope_wait(&s->scope, &s->scope.living); /* the cause of their end is known */
     th_scope_close(&s->scope);
     return code;
 }
@@ -306,7 +308,7 @@ static int wait_for_signal(void *arg) {
     return signal < 0 && signal != -ECANCELED ? signal : 0;
 }
 
-/* Waits for what ends the server: 0, or -ECANCELED for the caller. */
+/* Waits for the server's end: 0, or -ECANCELED for the caller. */
 static int wait_for_end(server *s) {
     thrum_event *events[3] = {&s->over, &s->signal, s->options.stop};
     int code = thrum_event_wait_any(events, s->options.stop ? 3 : 2, THRUM_FOREVER);
@@ -414,7 +416,7 @@ int thrum_serve(thrum_io listener, int (*connection)(thrum_io io, void *arg), vo
 
 /* ---- between two requests ---- */
 
-/* Whether there is something to read, as the system says. */
+/* Whether the system reports something to read. */
 static bool is_readable(const th_record *record) {
     /* seq: READY is consumed before the system is asked, as in watch.c */
     th_fence_seq();
@@ -422,8 +424,8 @@ static bool is_readable(const th_record *record) {
 }
 
 /*
- * As the holder. The system is asked whatever an event has said: it may be one of what is read by
- * now, and who believes it goes on to a read that nobody ends.
+ * As the holder. The system is polled regardless of events: an event may be about bytes that have
+ * been read by now, and a caller that trusts it goes on to a read that nobody ends.
  */
 static int await_request(th_inside *inside, const server *s) {
     int code = 0;
@@ -476,7 +478,7 @@ int64_t thrum_serve_read(thrum_io io, void *to, size_t size, thrum_time deadline
         return n;
     }
     th_leftover left = th_inside_left(&inside);
-    n = inside.direction->error; /* a copy has seen it, and the system tells it once */
+    n = inside.direction->error; /* a copy has seen it, and the system reports it once */
     while (!n) {
         bool draining = is_draining(s);
         n = inside.ready || draining ? th_inside_read(&inside, to, size, &left) : -EAGAIN;

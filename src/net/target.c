@@ -39,7 +39,7 @@ static int port_of(const char *text, uint16_t *port) {
     return 0;
 }
 
-/* What stands before the port's colon: "host", "[numbers]" or nothing. */
+/* The part before the port's colon: "host", "[numbers]" or nothing. */
 static int host_of(th_target *out, const char *text, size_t length) {
     bool bracketed = length && text[0] == '[';
     if (bracketed) {

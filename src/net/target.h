@@ -27,7 +27,7 @@ typedef struct th_target {
 /* Takes a text apart: 0, -EINVAL, or -ENAMETOOLONG. */
 int th_target_parse(th_target *out, const char *text);
 
-/* The same for what follows the scheme: a host, which may be missing, and a port. */
+/* The same for the part after the scheme: a host, which may be missing, and a port. */
 int th_target_parse_host(th_target *out, const char *text);
 /* The same for a path or an @name. */
 int th_target_parse_local(th_target *out, const char *text);
