@@ -95,8 +95,8 @@ static void check_refusal(const th_poller *poller, int fd, int code) {
 static int add(th_poller *poller, bool was_open, int fd, uint64_t key) {
     th_worker *here = th_here();
     here = here && here->sched == poller->sched ? here : NULL;
-    if (!was_open || (here && poller->owner == here)) { /* another thread may not have notified
-                                                         * it */
+    /* another thread may not have notified it */
+    if (!was_open || (here && poller->owner == here)) {
         tell_owner(poller, here);
     }
     /* relaxed: a hint for helpers, counted before there can be an event */
