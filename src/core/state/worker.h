@@ -107,12 +107,12 @@ typedef struct th_tie {
     int64_t awaits_until; /* the deadline of that wait */
     uint32_t xquiesced;   /* the word of its wait for quiescence; on no task's stack */
     bool leaving;         /* the thread unbinds as soon as `held` is 0 */
-    bool passing;         /* the root waits for all that can run now, and never sleeps
-                           * (embedded.c) */
-    int64_t next;         /* passing: the time until which it need not come again */
-    bool announced;       /* it has passed, and counts as asleep until it waits or comes again */
-    bool linked;          /* it is bound; false: a spare record */
-    bool unfinished;      /* a stop whose deadline has passed has left something in it */
+    /* the root waits for all that can run now, and never sleeps (embedded.c) */
+    bool passing;
+    int64_t next;    /* passing: the time until which it need not come again */
+    bool announced;  /* it has passed, and counts as asleep until it waits or comes again */
+    bool linked;     /* it is bound; false: a spare record */
+    bool unfinished; /* a stop whose deadline has passed has left something in it */
 } th_tie;
 
 #define TH_STEAL_MAX 128 /* work taken from another worker at a time */
