@@ -4,8 +4,9 @@
  * The state word, xword:
  *
  *     bit  0     PARKED     the fiber's stack is safe to resume / the thread sleeps on the word
- *     bits 1-2   outcome    0 waiting, else the end of the wait: WOKEN, TIMEDOUT or CANCELLED bit
- *     3     RELEASED   the wait may return; the waker sets it and never touches the waiter again
+ *     bits 1-2   outcome    0 waiting, else the end of the wait: WOKEN, TIMEDOUT or CANCELLED
+ *     bit  3     RELEASED   the wait may return; the waker sets it and never touches the waiter
+ *                           again
  *     bit  4     LEFT       a waker that came too late is done with the waiter (th_waiter_missed)
  *
  * A wait that is not timed skips the claim: the one RELEASED step also sets WOKEN or CANCELLED. A
