@@ -8,9 +8,9 @@
  * omits those between a call and a direct call of the function that it is in. The library's own
  * code is left out. core/watch/DEADLOCK.md has the argument.
  *
- *     begin    finds where code lies, before any lock is taken scan     copies words that point
- *     into code, with the lock or hold that keeps the stack mapped print    without locks: prints
- *     words that are behind a call
+ *     begin    finds where code lies, before any lock is taken
+ *     scan     copies words that point into code, with the lock or hold that keeps the stack mapped
+ *     print    without locks: prints words that are behind a call
  */
 #ifndef TH_BACKTRACE_H
 #define TH_BACKTRACE_H
