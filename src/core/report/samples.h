@@ -3,9 +3,10 @@
  * from time to time. observe/OBSERVE.md has the samplers, their times and their cost.
  *
  * Words:      a *sample* is the function in which one look found one worker or bound thread. A
- *             spare worker that sleeps yields none. Invariants: the table has TH_SAMPLED_MAX
- *             entries and never grows; samples without room are counted together. Without looks
- *             nothing is counted, and no worker executes an extra instruction.
+ *             spare worker that sleeps yields none.
+ * Invariants: the table has TH_SAMPLED_MAX entries and never grows; samples without room are
+ *             counted together. Without looks nothing is counted, and no worker executes an extra
+ *             instruction.
  */
 #ifndef TH_SAMPLES_H
 #define TH_SAMPLES_H
