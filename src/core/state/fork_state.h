@@ -5,13 +5,13 @@
  *             worker that its owner runs on, and the owner makes the call itself unless another
  *             thread takes it. *Offered*: it is in the worker's slot, from which any thief may take
  *             it. *Given*: it is work like any other, a thief's or a queue's; its owner waits.
- *             Invariants: a worker's forks belong to the fiber that is on it: a fiber that suspends
- *             gives them all first, so neither a private nor an offered fork ever changes its
- *             worker. The private ones are xprivate[xhead, xtail), oldest first; the offered one is
- *             older than them, the given ones are older than that. A fork leaves the array at the
- *             tail by its owner alone, at the head under the lock. Progress:   a fork does not
- *             depend on this to be called: its owner calls it. An offer that no thief sees costs
- *             time only. A given fork is queued, and so never forgotten.
+ * Invariants: a worker's forks belong to the fiber that is on it: a fiber that suspends gives them
+ *             all first, so neither a private nor an offered fork ever changes its worker. The
+ *             private ones are xprivate[xhead, xtail), oldest first; the offered one is older than
+ *             them, the given ones are older than that. A fork leaves the array at the tail by its
+ *             owner alone, at the head under the lock.
+ * Progress:   a fork does not depend on this to be called: its owner calls it. An offer that no
+ *             thief sees costs time only. A given fork is queued, and so never forgotten.
  */
 #ifndef TH_FORK_STATE_H
 #define TH_FORK_STATE_H
