@@ -4,10 +4,10 @@
  *
  * Words:      a *stretch* is a time that a worker spends on one fiber without leaving it. A *trace
  *             buffer* is a worker's trace ring, with the state that the worker itself needs. A
- *             *trace* is everything noted from a start until the next stop. Invariants: only the
- *             worker's own thread writes its trace buffer, while its flag is set or was a moment
- *             ago. The marks of a trace are in a trace buffer in the order of their times, and
- *             except for the instants none overlap: at most one is open, the last of them.
+ *             *trace* is everything noted from a start until the next stop.
+ * Invariants: only the worker's own thread writes its trace buffer, while its flag is set or was a
+ *             moment ago. The marks of a trace are in a trace buffer in the order of their times,
+ *             and except for the instants none overlap: at most one is open, the last of them.
  */
 #ifndef TH_TRACE_NOTES_H
 #define TH_TRACE_NOTES_H
