@@ -48,15 +48,15 @@ int64_t th_inside_read(th_inside *inside, void *to, size_t size, th_leftover *le
  */
 int th_inside_go_on(th_inside *inside, th_leftover left);
 
-/* What the tries have found out, unless they have read less than there was room for. */
+/* The finding of the tries, unless they have read less than there was room for. */
 static inline th_leftover th_inside_left(const th_inside *inside) {
     return inside->ready ? TH_LEFT_MORE : TH_LEFT_NOTHING;
 }
 
-/* `left` is what the last try has found out. */
+/* `left` is the last try's finding. */
 void th_inside_leave(th_inside *inside, th_leftover left);
 
-/* As thrum_writev_until; *waited: the code is that of a wait, not what a write has said. */
+/* As thrum_writev_until; *waited: the code is a wait's, not a write's. */
 int64_t th_writev_until(thrum_io io, const thrum_iovec *parts, unsigned n, thrum_time deadline,
                         bool *waited);
 
@@ -65,9 +65,8 @@ void th_call_was_ready(void);
 void th_call_has_waited(void);
 
 /*
- * A call that never waits, and takes nothing that a direction stands for: it is made with the
- * record's lock, so that the descriptor is not closed meanwhile. Returns what it returns, or the
- * code for a stale thrum_io.
+ * A call that never waits, and needs no direction: it is made with the record's lock, so that the
+ * descriptor is not closed meanwhile. Returns its result, or the code for a stale thrum_io.
  */
 typedef int (*th_quick_fn)(void *ctx, th_record *record);
 int th_quick_on(thrum_io io, th_quick_fn call, void *ctx);

@@ -1,8 +1,8 @@
 /*
  * case.c: descriptors among the cases of a select (sync/among.h).
  *
- * A part of the select's wait stands among the watchers of a direction, as those of thrum_io_wait
- * do, and the system is asked behind that (io/DIRECTION.md, R14).
+ * A part of the select's wait is among the watchers of a direction, as those of thrum_io_wait are,
+ * and the system is polled after that (io/DIRECTION.md, R14).
  */
 #include <errno.h>
 #include <string.h>
@@ -38,15 +38,15 @@ static th_direction *direction_of(const thrum_case *c) {
     return record ? &record->directions[bit_of(c) == THRUM_IO_WRITE] : NULL;
 }
 
-/* 0, or the code of one that is not open. */
+/* 0, or the code for a case whose descriptor is not open. */
 static int refusal_of(const thrum_case *c) {
     const thrum_io io = io_of(c);
     const th_record *record = th_record_at(io.fd);
     if (!record || !io.turn) {
         return -EBADF;
     }
-    /* Where the part stands, the lists' lock has ordered both loads, and a close that comes later
-     * finds it. Before that, a close at this moment may look like readiness. */
+    /* If the part is on the list, the lists' lock has ordered both loads, and a close that comes
+     * later finds it. Before that, a close at this moment may look like readiness. */
     /* relaxed: see above */
     const uint32_t word = th_load_relaxed(&record->directions[0].xword);
     if (th_load_relaxed(&record->xturn) != io.turn) { /* relaxed: see above */
@@ -59,7 +59,7 @@ static bool is_ours(const thrum_case *c) {
     return (c->kind & THRUM_CASE_KINDS) == THRUM_CASE_OTHER;
 }
 
-/* Sets the status of those that are not open, and their bits. */
+/* Sets the status of cases that are not open, and their bits. */
 static uint32_t find_closed(thrum_case cases[], size_t n) {
     uint32_t closed = 0;
     unsigned k = 0;
@@ -100,7 +100,7 @@ static int ask(thrum_case cases[], size_t n, int wakeup, thrum_time deadline, ui
 static int join(const thrum_case *c) {
     th_record *record = th_record_at(io_of(c).fd);
     int code = record ? th_record_join(record, io_of(c).turn, th_fiber_self()->sched) : -EBADF;
-    return code == -EBADF ? 0 : code; /* its status will say so */
+    return code == -EBADF ? 0 : code; /* its status will show it */
 }
 
 static void stand(const thrum_case *c, th_waiter *part) {

@@ -4,11 +4,12 @@
  *
  * The word:
  *
- *     bit 0  LOCKED    a thread holds the lists' lock bit 1  WAITERS   callers are on one of the
- *     lists bit 2  READY     the system may have something: an event came that no call has consumed
- *     bit 3  ODD       the other side has ended, or the like: a short transfer means nothing bit 4
- *     HELD      a caller has the direction, through its whole call bit 5  CLOSING   the descriptor
- *     is being closed
+ *     bit 0  LOCKED    a thread holds the lists' lock
+ *     bit 1  WAITERS   callers are on one of the lists
+ *     bit 2  READY     the system may have something: an event came that no call has consumed
+ *     bit 3  ODD       the other side has ended, or the like: a short transfer means nothing
+ *     bit 4  HELD      a caller has the direction, through its whole call
+ *     bit 5  CLOSING   the descriptor is being closed
  *
  * While LOCKED is set only the thread that has the lock changes the word, except READY, which a
  * caller that was handed the direction clears at any time. Callers queue only while HELD is set.
