@@ -1,9 +1,11 @@
 /*
  * engine.h: polls MPI for all waiters. src/mpi/README.md has the overview.
  *
- * Words: record   one wait: its conditions, and the fiber to wake. It is on the waiter's stack row
- *   a request of a record in the table, which MPI_Testsome polls looked   a record that has no
- *   rows: its own `look` is called at each sweep sweep    one poll of MPI
+ * Words:
+ *   record   one wait: its conditions, and the fiber to wake. It is on the waiter's stack
+ *   row      a request of a record in the table, which MPI_Testsome polls
+ *   looked   a record that has no rows: its own `look` is called at each sweep
+ *   sweep    one poll of MPI
  *
  * A record is new, then incoming, then in the table or the list of looked ones, then over. `gate`
  * protects the state shared by waiters and sweeps, for moments; `sweeping` is held through a sweep,

@@ -128,7 +128,7 @@ static thrum_time pause_after(thrum_time now, thrum_time still) {
     const thrum_time stirred = now - th_mpi.stirred;
     /*
      * A call that is handed over wakes three threads, not one; and if there are more workers, the
-     * waking one makes another wake up to look for work (src/core/worker/PARKING.md).
+     * one that wakes makes another one watch it (src/core/worker/PARKING.md).
      */
     const thrum_time times = th_mpi.level == MPI_THREAD_FUNNELED || th_mpi.workers > 1 ? 2 : 1;
     thrum_time pause = still / SHARE * times;
