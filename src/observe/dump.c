@@ -20,13 +20,13 @@ static void put_to_stream(th_text *text, const char *piece, size_t length) {
 }
 
 th_text th_dump_text(const thrum_sched *sched, FILE *out) {
-    /* Of the scheduler only locks, and that it is read, are written. */
+    /* Only the scheduler's locks, and the mark that it is being read, are written. */
     return (th_text){.put = put_to_stream, .ctx = out, .sched = (thrum_sched *)(uintptr_t)sched};
 }
 
 /* ---- JSON ---- */
 
-/* Its number and, if the system tells, what it is. */
+/* Its number and, if the system reports it, its kind. */
 static void add_descriptor(th_text *text, const void *direction, uint32_t turn) {
     th_told told;
     th_text_add(text, ", \"fd\": %d", th_world_number(direction));
@@ -50,7 +50,7 @@ static void add_signals(th_text *text, uint64_t signals) {
     th_text_add(text, "]");
 }
 
-/* What is waited for outside the scheduler. */
+/* A wait outside the scheduler. */
 static void add_world(th_text *text, const th_seen *seen) {
     if (th_on_is_descriptor(seen->on)) {
         add_descriptor(text, seen->object, seen->turn);
@@ -65,7 +65,7 @@ static void add_world(th_text *text, const th_seen *seen) {
     }
 }
 
-/* What a task waits for in the scheduler. */
+/* A task's wait in the scheduler. */
 static void add_holder(th_text *text, const th_seen *seen) {
     th_text_add(text, ", \"object\": \"0x%" PRIxPTR "\"", (uintptr_t)seen->object);
     if (seen->holder >> 63) {
@@ -144,7 +144,7 @@ static void add_fiber(th_text *text, const th_seen *seen, unsigned number, int g
                     seen->tied >= 0 ? "true" : "false");
     }
     th_text_add(text, ", \"state\": \"%s\"", state_name(seen->state));
-    /* Calls say more than the function that they began with. */
+    /* Calls are more informative than the function that they began with. */
     if (seen->fn && (seen->state == TH_SEEN_RUNNING || !text->backtrace)) {
         char function[TH_CALL_TEXT];
         th_text_add(text, ", \"function\": ");
@@ -228,7 +228,7 @@ static void add_group(th_text *text, const th_group *group) {
     th_text_add(text, "}");
 }
 
-/* In the order of the numbers that the fibers have told. */
+/* In the order of the fibers' numbers. */
 static void add_groups(th_text *text, const th_groups *groups) {
     for (unsigned i = 0; groups && i < groups->count; i++) {
         th_text_add(text, i ? ",\n  " : "\n  ");
@@ -314,7 +314,7 @@ static void add_task(th_text *text, const th_listed *listed) {
     th_text_add(text, "}");
 }
 
-/* Tasks that wait for descriptors, and no more of them than the text has. */
+/* Tasks that wait for descriptors, at most as many as in the text report. */
 static void add_tasks(th_text *text) {
     th_listed listed[TH_LISTED_MAX];
     th_listed_cursor at = {0};

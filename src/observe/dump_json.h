@@ -1,5 +1,5 @@
 /*
- * dump_json.h: what dumps (dump.c) and other answers have in common.
+ * dump_json.h: the common parts of dumps (dump.c) and other answers.
  */
 #ifndef TH_DUMP_JSON_H
 #define TH_DUMP_JSON_H

@@ -1,7 +1,7 @@
 /*
- * live.h: what thrum-top asks for beside metrics and dumps: the functions that workers spend their
- * time in, the latest stalls, the longest waits. observe/OBSERVE.md says when workers are looked
- * at, and what that costs.
+ * live.h: data for thrum-top beside metrics and dumps: the functions that workers spend their time
+ * in, the latest stalls, the longest waits. observe/OBSERVE.md has the times of the looks at
+ * workers, and their cost.
  *
  * All by the thread that answers, with the lock of the list of schedulers, unless it says so.
  */
@@ -11,7 +11,7 @@
 #include "core/report/words.h"
 #include "core/state/worker.h"
 
-/* Memory for the samples of a scheduler, before it stands in the list; and back. Any thread. */
+/* Memory for the samples of a scheduler, before it is in the list; and back. Any thread. */
 void th_live_begin(thrum_sched *sched);
 void th_live_end(thrum_sched *sched);
 
@@ -21,7 +21,7 @@ void th_live_end(thrum_sched *sched);
  */
 int64_t th_live_look(thrum_sched *first, int64_t now);
 
-/* Nobody is left who has asked. */
+/* No requester is left. */
 void th_live_leave(void);
 
 /* In the child of a fork: nobody has asked. */

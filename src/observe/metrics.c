@@ -3,7 +3,7 @@
  *
  * Words: a *source* is a set of counters: each worker has one, and all external threads together
  * have one. The figures of the whole scheduler are the sum over all sources (for high-water marks
- * the maximum), and those that only the whole scheduler has, such as its blocking pool's.
+ * the maximum), and figures that only the whole scheduler has, such as its blocking pool's.
  *
  * Invariants:
  *   - Nothing here writes a counter or stops a worker: it loads words that have one writer each.
@@ -63,7 +63,7 @@ static void read_worker(const thrum_sched *sched, unsigned worker, thrum_metrics
     }
 }
 
-/* What external threads have counted, and those that are bound at present. */
+/* The counts of external threads, and of presently bound threads. */
 static void read_external(const thrum_sched *sched, thrum_metrics *m) {
     th_counters sum = {0};
     *m = (thrum_metrics){.size = sizeof(*m)};
@@ -427,6 +427,6 @@ int thrum_metrics_print(const thrum_sched *sched, FILE *out, thrum_format format
     default:
         return -EINVAL;
     }
-    /* Writing what is still buffered can fail, too, and would not be noticed later. */
+    /* Writing the rest of the buffer can also fail, which would not be noticed later. */
     return fflush(out) != 0 || ferror(out) ? -EIO : 0;
 }

@@ -1,12 +1,11 @@
 /*
- * observe.c: see core/control/observed.h: answers those who look at the process, at a socket that
- * its user alone may use.
- * observe/OBSERVE.md has the protocol and the argument.
+ * observe.c: see core/control/observed.h: answers observers of the process, at a socket that only
+ * its user may use. observe/OBSERVE.md has the protocol and the argument.
  *
  * Words:      a *peer* is a connection; a *request* is one line of it.
  * Invariants: the socket, the wake-up and the thread are there while the list of schedulers is not
- *             empty. The thread alone uses the peers. While it answers it holds `lock`, so what it
- *             prints lives.
+ *             empty. The thread alone uses the peers. While it answers it holds `lock`, so printed
+ *             objects stay alive.
  */
 #include "core/control/observed.h"
 
@@ -29,11 +28,11 @@
 
 typedef struct peer {
     int fd;        /* -1: free */
-    bool asked;    /* its first line has to be the one that only the user knows */
+    bool asked;    /* its first line has to be the secret that only the user knows */
     bool spoke;    /* it has made a request */
     uint64_t turn; /* the number of its last request, or of its coming; it grows */
     size_t length;
-    char line[LINE_BYTES]; /* what has come of the next request */
+    char line[LINE_BYTES]; /* the received part of the next request */
 } peer;
 
 static th_lock turn = TH_LOCK_INIT; /* taken for a whole begin or end; protects the next four */
@@ -43,7 +42,7 @@ static int wakeup = -1;
 static th_os_thread thread;
 
 static th_lock lock = TH_LOCK_INIT; /* protects the list; held during an answer */
-static thrum_sched *observed;       /* those that can be observed, by next_observed */
+static thrum_sched *observed;       /* observable schedulers, by next_observed */
 
 static uint32_t xwanted;  /* 1: another thread waits for the lock, or has it */
 static uint32_t xleaving; /* how many want the lock for the list: an answer gives up waiting */
@@ -53,12 +52,12 @@ static peer peers[PLACES]; /* the thread's, like `turns` */
 static uint64_t turns;     /* the last `turn` of a peer */
 
 /*
- * The thread takes the lock by this: the lock is not fair, and one that answers without a pause
- * would have it again before a start or a stop has woken up.
+ * The thread takes the lock by this. The lock is not fair, and a thread that answers without a
+ * pause would have it again before a start or a stop has woken up.
  */
 static void take_lock(void) {
-    /* relaxed: the lock orders what it protects. The thread that has set it holds `turn`, and wants
-     * only the lock, which this thread does not hold */
+    /* relaxed: the lock orders its data. The thread that has set it holds `turn`, and wants only
+     * the lock, which this thread does not hold */
     while (th_load_relaxed(&xwanted)) {
         (void)th_os_futex_wait(&xwanted, 1, TH_FOREVER);
     }
@@ -332,7 +331,10 @@ static bool look(int64_t *next) {
     return goes_on;
 }
 
-/* Where the system does not poll at all, since RLIMIT_NOFILE is below what is polled. */
+/*
+ * For a system that does not poll at all, since RLIMIT_NOFILE is below the number of polled
+ * descriptors.
+ */
 static void rest(void) {
     static uint32_t never;
     (void)th_os_futex_wait(&never, 0, th_os_now() + REST_NS);
