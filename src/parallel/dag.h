@@ -29,7 +29,7 @@ typedef struct th_dag_edge {
 
 /* A node in a run. */
 typedef struct th_dag_place {
-    th_call call; /* what is queued for the node */
+    th_call call; /* the work queued for the node */
     struct th_dag_run *run;
     th_dag_node node;  /* a copy, beside the fields that a run changes */
     uint32_t xpending; /* the predecessors that have not ended; between runs all of them */

@@ -1,9 +1,9 @@
 /*
  * dag_run.c: running a graph. src/parallel/README.md, "The graph", has the argument.
  *
- * A run has a place for each node. A *strand* is a task that calls a node, then one of those that
- * became ready by it, and so on; the others that became ready are queued first, each as a strand of
- * its own. So a chain is one strand, however long, and nothing recurses.
+ * A run has a place for each node. A *strand* is a task that calls a node, then one of the nodes
+ * that became ready by it, and so on; the other ready nodes are queued first, each as its own
+ * strand. So a chain is one strand, however long, and nothing recurses.
  *
  * Invariants: a node is called once its xpending is 0, by the strand that made it so, which resets
  * xpending and xskip for the next run in this memory. xstrands counts the strands that have not
@@ -57,7 +57,7 @@ static bool comes(th_dag_place *place, bool failed) {
     if (th_unlikely(failed)) {
         th_store_relaxed(&place->xskip, 1u); /* relaxed: published by the next step */
     }
-    /* pairs: comes; what the predecessors did, for the strand that calls the node */
+    /* pairs: comes; the predecessors' writes, for the strand that calls the node */
     return place->node.preds == 1 || th_sub_acq_rel(&place->xpending, 1u) == 1;
 }
 
@@ -93,7 +93,7 @@ static void run_strand(th_dag_place *place) {
 
 /* True: it was the last strand, and all nodes have been called. */
 static bool end_strand(th_dag_run *run) {
-    /* pairs: end_strand; what the other strands did, for the last one */
+    /* pairs: end_strand; the other strands' writes, for the last one */
     return th_sub_acq_rel(&run->xstrands, 1u) == 1;
 }
 

@@ -34,9 +34,9 @@ static TH_ALWAYS_INLINE void th_fork_push(th_worker *worker, th_fork *fork) {
 }
 
 /*
- * For the call of the interface of this name, which a misuse's line tells.
- * True: the caller makes the call, or nobody does. False: another thread has it, and th_fork_wait
- * follows; until then it may be asked again, and says the same.
+ * For the public function `call`, which the message for a misuse names. True: the caller makes the
+ * call, or nobody does. False: another thread has it, and th_fork_wait follows; until then this may
+ * be called again, with the same result.
  */
 static TH_ALWAYS_INLINE bool th_fork_pop(th_fork *fork, const char *call) {
     th_worker *worker = th_load_relaxed(&fork->xworker); /* relaxed: the slow half acquires */
