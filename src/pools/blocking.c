@@ -46,8 +46,8 @@ struct th_blocking_pool {
 /* ---- a member ---- */
 
 /*
- * Makes the call, on a thread that acts for the waiting task's scheduler: what it posts counts as
- * posted by that task. The thread is as before when the task goes on.
+ * Makes the call, on a thread that acts for the waiting task's scheduler: its posts count as posted
+ * by that task. The thread is as before when the task goes on.
  */
 static void run(th_job *job) {
     call *c = (call *)(void *)job;

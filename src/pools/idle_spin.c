@@ -7,7 +7,7 @@
 #include "core/basis/affinity.h"
 #include "platform/platform.h"
 
-/* Where a clock stands still, as a test's may: some hundreds of looks take the whole time. */
+/* If the clock is stopped, as a test's may be: some hundreds of looks take the whole time. */
 #define LOOKS_MAX TH_LIMIT(4000u, 4u)
 
 void th_idle_spin_look(const uint32_t *xlength) {

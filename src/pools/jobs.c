@@ -1,10 +1,10 @@
 /*
  * jobs.c: see jobs.h.
  *
- * Invariant: as many threads are looking as jobs are queued, or no thread has lain down and there
- * are as many as there may be, or no more could be started. A thread is looking from the moment in
- * which a caller decides to start or to call it, and again from the end of a job, before it wakes
- * the callers; until it takes a job, or lies down.
+ * Invariant: as many threads are looking as jobs are queued, or no thread sleeps and the limit is
+ * reached, or no further thread could be started. A thread is looking from the moment when a caller
+ * decides to start or to wake it, and again from the end of a job, before it wakes the callers;
+ * until it takes a job, or sleeps.
  */
 #include "pools/jobs.h"
 
@@ -43,8 +43,7 @@ static th_lock known_lock;
 static th_jobs *known; /* all jobs, with that lock */
 
 /*
- * In the child of a fork, on its only thread: the threads, and what they were asked for, are the
- * parent's.
+ * In the child of a fork, on its only thread: the threads, and their jobs, are the parent's.
  */
 static void in_child(void) {
     th_lock_init(&known_lock);
@@ -148,17 +147,17 @@ th_jobs_call th_jobs_put(th_jobs *jobs, th_job *job) {
     set_length(jobs, jobs->xlength + 1);
     const bool short_of = jobs->xlength > jobs->looking;
     const th_jobs_call call = short_of ? call_thread(jobs, jobs->threads_max) : (th_jobs_call){0};
-    /* If no more threads are allowed, a look would change nothing. */
+    /* If the limit of threads is reached, a look would change nothing. */
     const bool crowded =
         jobs->starting || (jobs->xlength > jobs->looking && jobs->xthreads < limit_of(jobs));
     job->seen = jobs->taken;
     job->since = crowded ? thrum_now() : THRUM_FOREVER;
-    /* relaxed: a hint; what follows from it is decided with the lock */
+    /* relaxed: a hint; its consequences are decided with the lock */
     th_store_relaxed(&job->xcrowded, crowded);
     return call;
 }
 
-/* ---- with the lock: what the system makes without a thread ---- */
+/* ---- with the lock: jobs that the system does without a thread ---- */
 
 void th_jobs_begun(th_jobs *jobs, th_job *job) {
     job->references++;
@@ -313,8 +312,8 @@ static bool is_refused(const th_jobs *jobs, const th_job *job) {
 }
 
 /*
- * Without the lock, the thread being counted. If it cannot be started, one that has lain down
- * because of it is called, and jobs that are refused fail.
+ * Without the lock, the thread being counted. If it cannot be started, a thread that sleeps because
+ * of it is woken, and refused jobs fail.
  */
 static void start_thread(th_jobs *jobs) {
     const int code = jobs->start ? jobs->start(jobs) : start_detached(jobs);
@@ -436,7 +435,7 @@ void th_jobs_stop(th_jobs *jobs) {
         th_os_futex_wake(xwake, 1);
     }
     th_lock_release(&jobs->lock);
-    /* relaxed: the joins order what the threads did */
+    /* relaxed: the joins order the threads' writes */
     while ((threads = th_load_relaxed(&jobs->xthreads)) != 0) {
         (void)th_os_futex_wait(&jobs->xthreads, threads, TH_FOREVER);
     }

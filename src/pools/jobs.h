@@ -1,9 +1,9 @@
 /*
  * jobs.h: calls that block a thread for as long as they like, and the threads that make them.
  *
- *   job      one such call, counted: by its callers and, from its being queued to its end, by the
- *            list that it stands on. A caller may leave it alone, so it must have all that the call
- *            touches; but jobs with a `leave` belong to a caller that stays until they end
+ *   job      one such call, counted: by its callers and, from its being queued to its end, by its
+ *            list. A caller may leave it alone, so it must own all memory that the call touches;
+ *            but jobs with a `leave` belong to a caller that stays until they end
  *   jobs     the jobs of one kind, and the threads that make their calls: those of the process,
  *            which no stop and nothing else ever joins, or of a scheduler (blocking.c)
  *
@@ -12,7 +12,7 @@
  *   new      on no list: it was never queued, or its last caller has left, and it was withdrawn
  *   queued   no thread has begun it
  *   begun    a thread is in its call
- *   done     its callers are woken, and read what it has left
+ *   done     its callers are woken, and read its results
  *
  * Threads are started as jobs are queued, up to a limit, and end once they have found nothing to do
  * for a while. A thread in a call that all callers have given up does not count. If all others
@@ -94,7 +94,7 @@ static inline void th_job_init(th_job *job) {
     *job = (th_job){.references = 1};
 }
 
-/* What is to be done once the lock is given up. */
+/* Work to do once the lock is given up. */
 typedef struct th_jobs_call {
     bool start;
     uint32_t *xwake;
@@ -109,8 +109,8 @@ th_jobs_call th_jobs_put(th_jobs *jobs, th_job *job);
 void th_jobs_unlock(th_jobs *jobs, th_jobs_call call);
 
 /*
- * With the lock, for a job that the system makes without a thread (file/ring.c): it is begun, and
- * then done; the chain of those that wait for it is the caller's to wake.
+ * With the lock, for a job that the system does without a thread (file/ring.c): it is begun, and
+ * then done; the caller wakes the chain of its waiters.
  */
 void th_jobs_begun(th_jobs *jobs, th_job *job);
 th_waiter *th_jobs_done(th_jobs *jobs, th_job *job);
@@ -123,7 +123,7 @@ static inline bool th_jobs_is_forgotten(const th_job *job) {
 /* With the lock: whether a job that is queued now would have to wait for a busy thread. */
 bool th_jobs_are_crowded(const th_jobs *jobs);
 
-/* With the lock: a job that is queued or begun, for which `is` says so; or NULL. */
+/* With the lock: a job that is queued or begun, for which `is` returns true; or NULL. */
 th_job *th_jobs_find(th_jobs *jobs, bool (*is)(const th_job *job, const void *ctx),
                      const void *ctx);
 
