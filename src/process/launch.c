@@ -158,12 +158,12 @@ static int open_null(th_launch *launch) {
     return *null;
 }
 
-/* A number that the caller gives: itself, or -EBADF for what cannot be a descriptor. */
+/* A number that the caller gives: itself, or -EBADF if it cannot be a descriptor. */
 static int given_fd(int fd) {
     return fd < 0 || fd == TH_OS_FD_SAME ? -EBADF : fd;
 }
 
-/* Opens what a stream is: its number or a code. */
+/* Opens a stream: its number or a code. */
 static int open_stream(th_launch *launch, const thrum_process_stream *stream, unsigned i) {
     switch (stream->kind) {
     case THRUM_PROCESS_NULL:

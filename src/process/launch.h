@@ -1,5 +1,5 @@
 /*
- * launch.h: what the system is given for a start, in memory of our own.
+ * launch.h: the system's arguments for a start, in our own memory.
  */
 #ifndef TH_LAUNCH_H
 #define TH_LAUNCH_H
@@ -13,17 +13,17 @@ typedef struct th_launch {
     th_os_program program;
     void *places;                /* the files to be tried, with their names; or NULL */
     const char *const *ours_env; /* our environment, or NULL: there is none */
-    void *env_memory;            /* what the system's part has made for it; or NULL */
+    void *env_memory;            /* memory that the system's part has made for it; or NULL */
     const char **merged;         /* the environment, where it is made of two; or NULL */
-    int *fds;                    /* what the program gets, and as much room again */
+    int *fds;                    /* the process's descriptors, and as much room again */
     const char *single[2];
     int theirs[TH_STREAMS + 1]; /* descriptors that are closed after the start, or -1 */
     thrum_io ours[TH_STREAMS];  /* our ends of pipes */
 } th_launch;
 
 /*
- * Makes it from options that make sense: 0, or a code with nothing left and *failed, what it is
- * about: "descriptor", "program", "process".
+ * Makes it from valid options: 0, or a code with nothing left and *failed, its subject:
+ * "descriptor", "program", "process".
  */
 int th_launch_open(th_launch *launch, const char *const argv[],
                    const thrum_process_options *options, bool has_fd, const char **failed);

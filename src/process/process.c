@@ -11,7 +11,7 @@
 #define TRACED_NS 1000000 /* between two looks at a process that a debugger has first */
 
 static void check_open(const thrum_process *process, const char *call) {
-    if (!th_load_relaxed(&process->xopen)) { /* relaxed: it finds what it can */
+    if (!th_load_relaxed(&process->xopen)) { /* relaxed: misuse is found as far as possible */
         th_misuse(call, "the process was closed before", process);
     }
 }
@@ -55,7 +55,10 @@ static int await(const thrum_process *process, thrum_process_status *status, thr
         if (code) {
             break;
         }
-        /* It has ended, but a debugger is told first, which does not make a descriptor ready. */
+        /*
+         * It has ended, but a debugger is notified first, which does not make a descriptor
+         * ready.
+         */
         const thrum_time soon = thrum_after(TRACED_NS);
         code = thrum_sleep_until(soon < deadline ? soon : deadline);
         if (code) {
@@ -139,7 +142,8 @@ int thrum_process_close(thrum_process *process) {
     if (!process) {
         return code;
     }
-    if (th_load_relaxed(&process->xinside) && !code) { /* relaxed: it finds what it can */
+    /* relaxed: misuse is found as far as possible */
+    if (th_load_relaxed(&process->xinside) && !code) {
         th_misuse(call, "another call uses the process", process);
     }
     /* relaxed: of two closes at a time one finds the other */

@@ -10,13 +10,13 @@
 #include "thrum/process.h"
 
 struct thrum_process {
-    th_os_process os; /* constant, and what follows, once it is started */
+    th_os_process os; /* constant, like the following, once it is started */
     thrum_io io;      /* ready to be read when it has ended: its descriptor, or the wake-up */
     int owner;        /* the process that has started it: a fork of that one may not touch it */
     unsigned flags;
     uint32_t xopen;             /* 0: the handle is closed; for misuse */
     uint32_t xinside;           /* calls that use it; for misuse */
-    struct thrum_process *next; /* among those that the reaper has; with its lock */
+    struct thrum_process *next; /* in the reaper's list; with its lock */
     struct thrum_process *prev;
     bool unwatched; /* it is not in the reaper's set; with the same lock */
     /* For the thread that waits where the system has no descriptors of processes: */

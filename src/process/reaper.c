@@ -16,7 +16,7 @@
 
 #define EVENTS_MAX 16u
 #define KEPT 64u          /* closed handles */
-#define LATE_NS 100000000 /* between two looks at those that are late */
+#define LATE_NS 100000000 /* between two looks at late processes */
 
 static struct {
     th_lock lock;
@@ -34,7 +34,7 @@ void th_process_free(thrum_process *process) {
     static uint32_t xlast;
     /* relaxed: only that callers spread */
     thrum_process **place = &xkept[th_add_relaxed(&xlast, 1u) % KEPT];
-    /* pairs: th_process_free; that nobody uses what stood there but by mistake */
+    /* pairs: th_process_free; that only a mistake still uses the previous content */
     th_os_free(th_xchg_acq_rel(place, process));
 }
 
@@ -237,7 +237,7 @@ void th_watcher_go(thrum_process *process, uint32_t begun) {
     th_os_futex_wake(&process->xbegun, 1);
 }
 
-/* Of one that has ended: the thread sees it, too, and says so. */
+/* For an ended process: the thread sees the end, too, and reports it. */
 static void await_watcher(const thrum_process *process) {
     th_os_ended ended;
     if (th_os_process_ended(&process->os, &ended)) {
@@ -255,7 +255,10 @@ void th_watcher_leave(thrum_process *process) {
     }
     th_lock_acquire(&process->lock);
     process->closed = true;
-    /* Unless the thread has seen it, it may be about to ask: it forgets what it has asked for. */
+    /*
+     * Unless the thread has seen the end, it may be about to ask for it: then the thread drops the
+     * result.
+     */
     if (runs && process->seen) {
         (void)th_os_process_reap(&process->os);
     }

@@ -1,6 +1,6 @@
 /*
- * reaper.h: processes that nobody waits for any more, those that a thread must wait for, and the
- * end of their memory.
+ * reaper.h: processes that no caller waits for any longer, processes that a thread must wait for,
+ * and the end of their memory.
  */
 #ifndef TH_REAPER_H
 #define TH_REAPER_H
@@ -19,7 +19,7 @@ void th_process_free(thrum_process *process);
  * it ends the system forgets it.
  */
 void th_reaper_take(thrum_process *process);
-/* Tries once more to have a thread for those that were taken; for now and then. */
+/* Tries again to get a thread for the taken processes; to be called now and then. */
 void th_reaper_look(void);
 
 /*

@@ -18,7 +18,7 @@
 #define FIRST ((size_t)4096)      /* the first room for an output */
 #define LEFT ((uint64_t)1 << 20)  /* the most that a pipe holds, unless root has asked for more */
 
-/* What comes from one of the two outputs. */
+/* The bytes from one of the two outputs. */
 typedef struct sink {
     thrum_io io; /* {0}: it has ended, or is not collected */
     char *bytes;
@@ -37,7 +37,7 @@ typedef struct run {
     size_t left;
     sink sinks[2];
     size_t kept_max;
-    char *dropped; /* memory for what is not kept, once there is such */
+    char *dropped; /* memory for bytes that are not kept, once there are any */
 } run;
 
 static void close_io(thrum_io *io) {
@@ -106,7 +106,7 @@ static int grow(sink *s, size_t kept_max) {
     return 0;
 }
 
-/* Where the next piece goes: behind what is kept, or away. */
+/* The place for the next piece: behind the kept bytes, or in memory to be dropped. */
 static int place_piece(run *r, sink *s, char **memory, size_t *size) {
     int code = grow(s, r->kept_max);
     *memory = s->bytes ? s->bytes + s->size : NULL;
@@ -120,7 +120,7 @@ static int place_piece(run *r, sink *s, char **memory, size_t *size) {
     return code;
 }
 
-/* Takes what is there, at most a piece: how much, 0 at the end, -EAGAIN, or -ENOMEM. */
+/* Takes the available bytes, at most a piece: their number, 0 at the end, -EAGAIN, or -ENOMEM. */
 static int64_t take(run *r, sink *s) {
     char *memory;
     size_t size;
@@ -160,7 +160,7 @@ static bool is_over(const run *r) {
     return r->ended && !r->sinks[0].io.turn && !r->sinks[1].io.turn;
 }
 
-/* What is ready is done: 0 or a code. */
+/* Serves ready descriptors: 0 or a code. */
 static int serve_ready(run *r, const th_watched watched[], unsigned n) {
     int64_t code = 0;
     for (unsigned i = 0; i < n && code >= 0; i++) {
@@ -199,7 +199,10 @@ static int serve(run *r, thrum_time deadline) {
     return code < 0 ? code : 0;
 }
 
-/* Takes what there is, but no more than there was: something that lives on may write for ever. */
+/*
+ * Takes the bytes that were there at the beginning: a descendant that lives on may write for
+ * ever.
+ */
 static void take_left(run *r, sink *s) {
     const uint64_t end = s->all + LEFT;
     while (s->io.turn && s->all < end && take(r, s) > 0) {
@@ -207,8 +210,9 @@ static void take_left(run *r, sink *s) {
 }
 
 /*
- * Kills what is left, and takes what there is. A program that the system does not let us kill, as
- * one that has become another user, may live for ever: that is only asked whether it has ended.
+ * Kills the process, and takes the available bytes. A process that the system does not let us kill,
+ * for instance because it has become another user, may live for ever: that is only checked for its
+ * end.
  */
 static void cut_short(run *r) {
     const int code = th_process_end(r->process);
@@ -240,7 +244,7 @@ static thrum_process_options options_of(run *r, const thrum_process_options *giv
     return options;
 }
 
-/* What was collected, with a zero behind it. */
+/* The collected bytes, with a zero behind them. */
 static void hand_over(run *r, thrum_process_output *output) {
     for (unsigned i = 0; i < 2; i++) {
         close_io(&r->sinks[i].io);

@@ -39,7 +39,7 @@ static bool make_sense(const char *const argv[], const thrum_process_options *op
            streams_make_sense(options);
 }
 
-/* What the blocking pool is to do. */
+/* The job for the blocking pool. */
 typedef struct start {
     thrum_process *process;
     const th_os_program *program;
@@ -63,7 +63,7 @@ static int begin(thrum_process *process, bool has_fd) {
     return has_fd ? 0 : th_watcher_begin(process);
 }
 
-/* After it: the process, and what tells its end. */
+/* After it: the process, and the notice of its end. */
 static int finish(thrum_process *process, bool has_fd, int code) {
     if (!code && has_fd) {
         code = th_record_adopt(&process->io, process->os.fd, TH_OS_OTHER, true);
@@ -94,7 +94,7 @@ static thrum_process *new_process(const thrum_process_options *options) {
     return process;
 }
 
-/* With what the program is given. */
+/* With the process's arguments made. */
 static int start_launched(thrum_process **out, const thrum_process_options *options,
                           const th_launch *launch, const char **failed) {
     const bool has_fd = launch->program.has_fd;
