@@ -28,7 +28,7 @@ typedef struct th_afence {
     uint32_t xrevoked;
 } th_afence;
 
-/* Owner only. Empties the place, and returns what was in it; NULL when it was empty. */
+/* Owner only. Empties the place, and returns the work in it; NULL when it was empty. */
 static inline th_work *th_afence_take(th_afence *fence, th_work **xplace) {
     th_work *work;
     /* relaxed: spares the rest when it is empty: other threads never fill it */
@@ -38,13 +38,13 @@ static inline th_work *th_afence_take(th_afence *fence, th_work **xplace) {
     /* relaxed: before the next load for the compiler; for the processor by the rescuer's barrier */
     th_store_relaxed(&fence->xtaking, 1u);
     th_fence_light();
-    /* pairs: th_afence_rescue_end; what the rescuer emptied is seen to be empty */
+    /* pairs: th_afence_rescue_end; places that the rescuer emptied are seen to be empty */
     if (th_likely(th_load_acquire(&fence->xrevoked) == TH_AFENCE_OPEN)) {
         work = th_load_relaxed(xplace); /* relaxed: the owner wrote it, or a rescuer emptied it */
         th_store_relaxed(xplace, NULL); /* relaxed: published by the end of the taking */
     } else {
-        /* relaxed: the owner itself wrote what it gets, and no thread concludes anything from a
-         * NULL; of two exchanges one gets the work */
+        /* relaxed: the owner itself wrote the work that it gets, and no thread concludes anything
+         * from a NULL; of two exchanges one gets the work */
         work = th_xchg_relaxed(xplace, NULL);
     }
     /* pairs: th_afence_rescue_begin; the place is empty */

@@ -46,7 +46,7 @@ static inline th_work *th_batch_take(th_batch *batch, th_afence *fence) {
     return NULL;
 }
 
-/* Owner only, when the batch is empty. Keeps what it has taken but the first, which it returns. */
+/* Owner only, when the batch is empty. Keeps the taken work except the first, which it returns. */
 static inline th_work *th_batch_keep(th_batch *batch, th_work *const *taken, uint64_t n) {
     for (uint64_t i = 1; i < n; i++) {
         /* pairs: th_afence_rescue; publishes the work */
@@ -59,7 +59,7 @@ static inline th_work *th_batch_keep(th_batch *batch, th_work *const *taken, uin
 
 /*
  * Owner only, when the batch is empty. Takes from the ring, and returns the oldest. It takes more
- * than one only when the ring holds two batches, since what lies in a batch cannot be stolen.
+ * than one only when the ring holds two batches, since work in a batch cannot be stolen.
  */
 static inline th_work *th_batch_fill(th_batch *batch, th_ring *ring, bool several) {
     if (!several || th_ring_size(ring) < 2 * TH_BATCH) {
@@ -71,8 +71,8 @@ static inline th_work *th_batch_fill(th_batch *batch, th_ring *ring, bool severa
 }
 
 /*
- * The same places used the other way round, as an outbox: the owner puts one work behind those that
- * are there, and later takes them all. False when all places are filled.
+ * The same places used the other way round, as an outbox: the owner puts one work behind those
+ * already there, and later takes them all. False when all places are filled.
  */
 static inline bool th_batch_put(th_batch *batch, th_work *work) {
     if (batch->count == TH_BATCH) {

@@ -1,16 +1,16 @@
 /*
- * combiner.h: which thread is the combiner: at most one is, no thread waits to become it, and a
- * one-bit signal reaches it.
+ * combiner.h: the choice of the combiner: at most one thread is, no thread waits to become it, and
+ * a one-bit signal reaches it.
  *
- * A thread that finds another combiner sets the signal and goes away. The combiner learns of it
- * when it gives its place up, in the same step, and then does what that thread came for. So no
- * thread blocks: one that must wait sleeps where any work wakes it.
+ * A thread that finds another combiner sets the signal and goes away. The combiner sees it in the
+ * step that gives its place up, and then does that thread's work. So no thread blocks: one that
+ * must wait sleeps where any work wakes it.
  *
  *     0              there is no combiner
  *     HELD           a thread is the combiner
  *     HELD | SIGNAL  a thread is the combiner, and another has come since
  *
- * Progress:  wait-free but for a bounded number of rounds: each other writer ends the loop.
+ * Progress:  wait-free except for a bounded number of rounds: each other writer ends the loop.
  * Cost:      one locked instruction to take the place, one to give it up, one to signal; a signal
  *            that is already set costs only a load.
  */
@@ -33,7 +33,7 @@ static inline bool th_combiner_take(th_combiner *combiner) {
     uint32_t word = th_load_relaxed(&combiner->xcombiner);
     while (word != (TH_COMBINER_HELD | TH_COMBINER_SIGNAL)) {
         /* lock-free: it fails only when the place was taken, given up or signalled meanwhile */
-        /* pairs: th_combiner_give; what the last combiner left */
+        /* pairs: th_combiner_give; the last combiner's writes */
         if (th_cas_acquire(&combiner->xcombiner, &word,
                            word ? word | TH_COMBINER_SIGNAL : TH_COMBINER_HELD)) {
             return !word;
@@ -51,7 +51,7 @@ static inline bool th_combiner_signal(th_combiner *combiner) {
     uint32_t word = th_load_relaxed(&combiner->xcombiner); /* relaxed: ordered by the fence */
     while (word == TH_COMBINER_HELD) {
         /* lock-free: it fails only when the place was given up or signalled */
-        /* relaxed: what the caller did before is ordered by its fence and by the combiner's */
+        /* relaxed: the caller's fence and the combiner's order the caller's earlier writes */
         if (th_cas_relaxed(&combiner->xcombiner, &word, TH_COMBINER_HELD | TH_COMBINER_SIGNAL)) {
             return true;
         }
@@ -64,7 +64,7 @@ static inline bool th_combiner_signal(th_combiner *combiner) {
  * looks.
  */
 static inline bool th_combiner_give(th_combiner *combiner) {
-    /* pairs: th_combiner_take; what the combiner did. What the signallers did is seen after the
+    /* pairs: th_combiner_take; the combiner's writes. The signallers' writes are seen after the
      * fence */
     return th_xchg_release(&combiner->xcombiner, 0u) & TH_COMBINER_SIGNAL;
 }

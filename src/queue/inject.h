@@ -1,10 +1,10 @@
 /*
  * inject.h: the unbounded inject queue; also used as a worker's inbox for pinned work.
  *
- * Producers push onto a stack (mpsc.h). Consumers take turns: the one that has the turn takes the
- * whole stack, reverses it, and serves from that list, oldest first. What it does not take stays
- * for the next turn. Why turns: popping one by one from a shared list would read the link of work
- * that another consumer has already run and freed.
+ * Producers push onto a stack (mpsc.h). Consumers take turns: the one with the turn takes the whole
+ * stack, reverses it, and serves from that list, oldest first. The rest stays for the next turn.
+ * Why turns: popping one by one from a shared list would read the link of work that another
+ * consumer has already run and freed.
  *
  * Order:     of two pushes, the one whose exchange came first is served first.
  * Progress:  push is lock-free, without ABA, since only the whole stack is ever popped. A consumer

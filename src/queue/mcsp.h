@@ -2,9 +2,9 @@
  * mcsp.h: the ready queue: one producer at a time, many consumers, first in, first out.
  *
  * It is a ring (ring.h), one bounded block of pointers that is used again and again. Consumers move
- * its head by an exchange; its tail is the producer's alone. The producer is the
- * combiner (combiner.h): its place is the lock, and it is taken once for a block, not once for each
- * work. What does not fit stays in the producer's own chain: so publishing never fails and never
+ * its head by an exchange; its tail is the producer's alone. The producer is the combiner
+ * (combiner.h): its place is the lock, and it is taken once for a block, not once for each work.
+ * Work that does not fit stays in the producer's own chain: so publishing never fails and never
  * allocates, and nothing has to be freed.
  *
  * Order:     takes, in the order of their exchanges, return work in the order of its publication.

@@ -53,7 +53,7 @@ static inline bool th_mpsc_push(th_mpsc *stack, th_work *first, size_t count) {
         if (th_likely(th_cas_seq(&stack->xtop, &old, top))) {
             return old == NULL;
         }
-        /* Of many that push at once each would make all others fail, and fetch the line anew. */
+        /* If many push at once, each would make all others fail, and fetch the line anew. */
         for (unsigned i = 0; i < pause; i++) {
             th_os_relax();
         }

@@ -1,8 +1,8 @@
 /*
  * ring.h: a worker's bounded queue. The owner pushes at the tail; the owner and any thief take from
- * the head with one compare-exchange, a thief up to half of what is there.
+ * the head with one compare-exchange, a thief up to half of the work in it.
  *
- * Words:      head and tail only grow (64 bits never wrap); slot i lives at i & mask.
+ * Words:      head and tail only grow (64 bits never wrap); slot i is at i & mask.
  * Invariant:  0 <= tail - head <= capacity; the slots in [head, tail) hold work.
  * Writers:    the owner writes tail and the slots; every thread that takes writes head.
  * Progress:   push is wait-free. A take is lock-free: it fails only when another thread took. A
@@ -45,7 +45,7 @@ static inline uint64_t th_ring_size(const th_ring *ring) {
 }
 
 /*
- * For a thread that is about to park, after its fence: not less than what is in it, while only the
+ * For a thread that is about to park, after its fence: not less than its contents, while only the
  * owner takes. In a plain guess a new head and an old tail could make a long queue look short.
  */
 static inline uint64_t th_ring_size_parking(const th_ring *ring) {
@@ -120,9 +120,9 @@ static inline th_work *th_ring_pop(th_ring *ring) {
 }
 
 /*
- * Owner only. Takes up to `want` of the oldest, but no more than half (rounded up), into `out`;
- * returns how many, and in *at the position of the first. The slots are read after they are taken,
- * as in th_ring_spill.
+ * Owner only. Takes up to `want` of the oldest, but at most half (rounded up), into `out`; returns
+ * their number, and in *at the position of the first. The slots are read after they are taken, as
+ * in th_ring_spill.
  */
 static inline uint64_t th_ring_pop_many(th_ring *ring, th_work **out, uint64_t want, uint64_t *at) {
     uint64_t tail = th_load_relaxed(&ring->xtail); /* relaxed: only the owner writes it */

@@ -2,11 +2,11 @@
  * trace_ring.h: a trace ring: the last marks that a thread has left, which other threads may read
  * at any time.
  *
- * Words:      a *mark* is TH_TRACE_RING_WORDS words. The *owner* adds marks; mark n stands in slot
- *             n % slots, in place of the one that stood there. A mark may be left open: its owner
- *             sets its end later, in place. *Readers* copy marks, and learn which were overwritten.
- * Invariants: marks [0, xtail) were added. While the owner writes mark n, xtail is n; so of the
- *             marks before it those from n - slots + 1 on are whole.
+ * Words:      a *mark* is TH_TRACE_RING_WORDS words. The *owner* adds marks; mark n is in slot n %
+ *             slots, and replaces the mark before it there. A mark may be left open: its owner sets
+ *             its end later, in place. *Readers* copy marks, and learn which were overwritten.
+ * Invariants: marks [0, xtail) were added. While the owner writes mark n, xtail is n; so the
+ *             earlier marks from n - slots + 1 on are whole.
  * Progress:   each step of the owner is wait-free, and none is a locked instruction. Readers write
  *             nothing.
  *

@@ -4,7 +4,7 @@
  * It is a binary search tree by deadline and at the same time a heap by rank, a hash of the timer's
  * own address. So it has the shape that random insertion would have given it, whatever the order of
  * the deadlines, and needs neither a sequence number nor a balance stored in the timer. Equal
- * deadlines stand in the tree in the order in which they came.
+ * deadlines are in the tree in the order in which they came.
  *
  * Words:      anchor: the root's parent, later than all; the root is its left child.
  * Invariant:  left <= node in order, node <= right; rank(child) < rank(parent);
@@ -95,7 +95,10 @@ static inline void th_treap_rotate(th_timer *timer) {
     parent->parent = timer;
 }
 
-/* Whether a timer goes behind another; one that is `older` goes before those with its deadline. */
+/*
+ * Whether a timer goes behind another; an `older` timer goes before the others with its
+ * deadline.
+ */
 static inline bool th_treap_is_behind(int64_t deadline, const th_timer *other, bool older) {
     return older ? deadline > other->deadline : deadline >= other->deadline;
 }
@@ -160,8 +163,8 @@ static inline th_timer *th_treap_next(const th_treap *treap, const th_timer *tim
 }
 
 /*
- * Updates first and last before a timer goes. An end has no child on its outer side, so next to it
- * stands the nearest of its other child's tree, or else its parent.
+ * Updates first and last before a timer goes. An end has no child on its outer side, so its
+ * neighbour is the nearest in its other child's tree, or else its parent.
  */
 static inline void th_treap_move_ends(th_treap *treap, const th_timer *timer) {
     th_timer *parent = timer->parent == &treap->anchor ? NULL : timer->parent;

@@ -17,8 +17,8 @@
  *             "wheel", has the rest.
  * Costs:      insert and remove take O(1); a timer is moved at most once a level, always nearer.
  *
- * It has no clock: the caller says what time it is. It belongs to one thread, or is protected by a
- * lock; there are no atomics and no allocation.
+ * It has no clock: the caller passes the time. It belongs to one thread, or is protected by a lock;
+ * there are no atomics and no allocation.
  */
 #ifndef TH_WHEEL_H
 #define TH_WHEEL_H
@@ -37,7 +37,7 @@
 #define TH_WHEEL_LISTS (TH_WHEEL_NEVER + 1)
 
 #define TH_WHEEL_AHEAD 4  /* a timer's hint is the address of the one this many places before it */
-#define TH_WHEEL_SMALL 64 /* debug builds check all of a wheel that holds no more timers */
+#define TH_WHEEL_SMALL 64 /* debug builds check all of a wheel with at most so many timers */
 
 typedef struct th_slot {
     th_link ring;
@@ -47,8 +47,9 @@ typedef struct th_slot {
 typedef struct th_wheel {
     uint64_t tick;
     uint32_t levels;
-    size_t count; /* the number of all timers, near ones and those that never come due included */
-    size_t never_count; /* of these, those that never come due */
+    /* the number of all timers, including near timers and timers that never come due */
+    size_t count;
+    size_t never_count; /* the part of these that never comes due */
     th_treap near;
     uint64_t bits[TH_WHEEL_LEVELS];
     th_slot slots[TH_WHEEL_LISTS]; /* rings that point at themselves: it must not be moved */
@@ -157,7 +158,7 @@ static inline void th_wheel_unlink(th_wheel *wheel, th_timer *timer) {
     th_link *prev = timer->list.prev;
     next->prev = prev;
     prev->next = next;
-    if (next == prev) { /* both are the ring's own link, which says which list it is */
+    if (next == prev) { /* both are the ring's own link, which identifies the list */
         th_wheel_emptied(wheel, th_container(next, th_slot, ring));
     }
 }
@@ -336,10 +337,10 @@ static inline bool th_wheel_move_open(th_wheel *wheel, unsigned *most) {
 }
 
 /*
- * Brings near what comes due, moving at most `most` timers; true while there is more to move.
+ * Brings due timers near, moving at most `most` timers; true while there is more to move.
  * th_wheel_pop may be called only after it returned false, for the same time or an earlier one.
- * Between two calls timers may be inserted and removed; time may stand still or go back, which
- * changes nothing.
+ * Between two calls timers may be inserted and removed; time may stop or go back, which changes
+ * nothing.
  */
 static inline bool th_wheel_turn(th_wheel *wheel, int64_t now, unsigned most) {
     uint64_t until = th_wheel_tick_of(now);

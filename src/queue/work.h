@@ -1,8 +1,9 @@
 /*
- * work.h: what a run queue holds.
+ * work.h: the entries of run queues.
  *
- * Work says either "start this task" or "resume this fiber". Both begin with the struct th_work, so
- * that every queue has one intrusive link. A public thrum_task begins with the same three fields.
+ * Work means either "start this task" or "resume this fiber". Both begin with the struct th_work,
+ * so that every queue has one intrusive link. A public thrum_task begins with the same three
+ * fields.
  */
 #ifndef TH_WORK_H
 #define TH_WORK_H
@@ -10,7 +11,7 @@
 #include "base/cc.h"
 
 typedef enum {
-    TH_WORK_TASK = 1,  /* a thrum_task of the user's (the public initializer says 1) */
+    TH_WORK_TASK = 1,  /* a user's thrum_task (the public initializer has 1) */
     TH_WORK_GO = 2,    /* a detached task from a worker's slab: function and argument only */
     TH_WORK_SPAWN = 3, /* a task with a handle or attributes */
     TH_WORK_FIBER = 4, /* a fiber that can go on */
@@ -32,10 +33,10 @@ typedef struct th_call {
 } th_call;
 
 /*
- * The link is written by the thread that queues and read by the one that dequeues, and the queue
- * orders the two. The body that then runs may free the object in a context of its own, which the
- * thread sanitizer does not see ordered after the scheduler's (base/annotate.h), so these accesses
- * are hidden from it.
+ * The enqueuing thread writes the link, the dequeuing one reads it, and the queue orders the two.
+ * The body that then runs may free the object in a context of its own, which the thread sanitizer
+ * does not see ordered after the scheduler's (base/annotate.h), so these accesses are hidden from
+ * it.
  */
 #if TH_TSAN && !defined(TH_SIM)
 #define TH_WORK_LINK TH_NO_TSAN TH_NOINLINE TH_UNUSED
