@@ -29,9 +29,9 @@ static inline size_t th_buffer_room(const th_buffer *buffer) {
 }
 
 /*
- * Makes room for `length` bytes in all, those that are there among them, of which none is lost.
- * Memory is at least `size` bytes, and given back where it is much more than that and empty.
- * Returns 0 or -ENOMEM.
+ * Makes room for `length` bytes in all, including the bytes that are there, of which none is lost.
+ * Memory is at least `size` bytes, and is given back if it is empty and much larger. Returns 0 or
+ * -ENOMEM.
  */
 int th_buffer_reserve(th_buffer *buffer, size_t length, size_t size);
 
@@ -47,7 +47,7 @@ int th_buffer_put_back(th_buffer *buffer, const void *from, size_t n, size_t siz
 /* Has this memory, which was allocated, with n bytes in it, in place of its own. */
 void th_buffer_replace(th_buffer *buffer, char *at, size_t capacity, size_t n);
 
-/* Frees the memory; what is in it is lost. */
+/* Frees the memory; its contents are lost. */
 void th_buffer_free(th_buffer *buffer);
 
 #endif

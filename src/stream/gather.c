@@ -10,8 +10,8 @@
 
 /*
  * Whether the end that the last read has met still holds. With bytes in the buffer it does, since
- * asking again might have to wait. Past its deadline a call asks nothing, so what it knows is the
- * end: a caller that takes lines as long as there are any learns that there will be no more.
+ * another read might have to wait. Past its deadline a call reads nothing, so its known end holds:
+ * a caller that takes lines as long as there are any learns that none will follow.
  */
 static bool at_end(const th_stream *stream, thrum_time deadline) {
     return stream->ended &&

@@ -1,8 +1,8 @@
 /*
  * gather.h: having bytes in the buffer of the reading side, by the call that is inside.
  *
- * What a call needs as a whole is gathered there, and taken when it is complete: so nothing is lost
- * when it does not get that far.
+ * Data that a call needs as a whole is gathered there, and taken when it is complete, so nothing is
+ * lost if the call ends earlier.
  */
 #ifndef TH_GATHER_H
 #define TH_GATHER_H

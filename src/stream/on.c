@@ -37,7 +37,7 @@ int thrum_stream_on_until(thrum_stream *handle, thrum_task *task, thrum_time dea
     int code = look(th_stream_of(handle), &io);
     if (!code) {
         code = thrum_io_on_until(io, THRUM_IO_READ, task, deadline);
-        code = code == -EPERM ? 1 : code; /* no set takes what is always ready */
+        code = code == -EPERM ? 1 : code; /* no set takes a descriptor that is always ready */
     }
     return code > 0 ? th_task_post_woken(sched, task) : code;
 }

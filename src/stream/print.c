@@ -1,9 +1,9 @@
 /*
  * print.c: formatted text to streams.
  *
- * It is formatted into the buffer. If it does not fit behind what is there, that is written first;
- * if it is longer than the buffer, the buffer grows for it. So there is never more in it than its
- * size, or one text.
+ * It is formatted into the buffer. If it does not fit behind the present contents, these are
+ * written first; if it is longer than the buffer, the buffer grows for it. So the buffer never
+ * holds more than its size, or one text.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static int64_t format_at(char *at, size_t size, const char *format, va_list args
     return length;
 }
 
-/* Has the text in the buffer, behind what is there or alone: its length, or a code. */
+/* Puts the text into the buffer, behind its contents or alone: its length, or a code. */
 static int64_t format_in(th_stream *stream, th_side *side, thrum_time deadline, const char *format,
                          va_list args) {
     th_buffer *buffer = &side->buffer;

@@ -1,8 +1,8 @@
 /*
  * reader.c: reading from streams.
  *
- * What a call needs as a whole is gathered in the buffer, and taken when it is complete: so
- * nothing is lost when it does not get that far.
+ * Data that a call needs as a whole is gathered in the buffer, and taken when it is complete, so
+ * nothing is lost if the call ends earlier.
  */
 #include <errno.h>
 #include <string.h>

@@ -82,8 +82,8 @@ static int64_t write_parts(th_stream *stream, const thrum_iovec *parts, unsigned
 }
 
 /*
- * Whether the stream is torn by the code, or may go on later. -ENOSPC is a full disk when the write
- * said it, and too many descriptors in sets when a wait did: then no byte is lost.
+ * Whether the stream is torn by the code, or may go on later. -ENOSPC from a write is a full disk,
+ * and from a wait too many descriptors in sets: then no byte is lost.
  */
 static bool sticks(int64_t code, bool waited) {
     return code != -ETIMEDOUT && code != -ECANCELED && code != -ENOMEM && code != -EMFILE &&

@@ -20,8 +20,8 @@ int64_t th_side_read(th_stream *stream, void *to, size_t size, thrum_time deadli
 
 /*
  * By the call inside: writes all that is in the buffer, and then `size` bytes. Returns 0 or a code,
- * after which what is not written of the buffer stays there; *taken is how many of the bytes behind
- * it were written. Errors that stick do so from here.
+ * after which the unwritten part of the buffer stays there; *taken is the number of the bytes
+ * behind it that were written. Errors that stick do so from here.
  */
 int th_side_write(th_stream *stream, const void *from, size_t size, size_t *taken,
                   thrum_time deadline);

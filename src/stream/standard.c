@@ -50,7 +50,7 @@ void th_standard_prompt(thrum_time deadline) {
     }
 }
 
-/* Writes what is left without the scheduler, which may have stopped, or waits for this call. */
+/* Writes the rest without the scheduler, which may have stopped, or waits for this call. */
 static void write_rest(int fd, th_buffer *buffer) {
     th_os_kind kind;
     th_os_identity identity;

@@ -7,7 +7,7 @@
 #include "thrum/base.h"
 
 /*
- * Called before input is waited for: what was written to a terminal is shown, unless another call
+ * Called before input is waited for: text written to a terminal is shown, unless another call
  * writes there now.
  */
 void th_standard_prompt(thrum_time deadline);

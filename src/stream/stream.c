@@ -86,7 +86,7 @@ static void leave_both(th_stream *stream) {
     }
 }
 
-/* Closes what the stream lies over, unless that is to stay: 0 or a code. */
+/* Closes the stream's descriptor, or its calls, unless that is to stay: 0 or a code. */
 static int close_beneath(th_stream *stream, thrum_time deadline) {
     if (stream->keep_io) {
         return 0;

@@ -1,5 +1,5 @@
 /*
- * stream_state.h: what a stream is: a descriptor, or calls, and a side for each direction.
+ * stream_state.h: a stream: a descriptor, or calls, and a side for each direction.
  *
  * A side's fields belong to the call that is inside (side.h); a call of the other side never
  * touches them.
@@ -28,7 +28,7 @@ typedef enum th_standard { TH_OWN, TH_STDIN, TH_STDOUT, TH_STDERR } th_standard;
 typedef struct th_stream {
     union {
         thrum_io io; /* {0}: a stream of the process that is not open yet */
-        void *ctx;   /* where there are calls: what they are called with */
+        void *ctx;   /* the argument of the calls, if there are any */
     };
     const thrum_stream_calls *calls; /* constant: NULL, it lies over the descriptor */
     thrum_mutex *locks;              /* constant: one for each side, NULL: it is not shared */
