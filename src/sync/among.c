@@ -1,13 +1,13 @@
 /*
  * among.c: a select among channels, events and descriptors.
  *
- * Channels come first, and in a select of channels alone (select.c) that is all: the wait stands on
- * their lists, under all their locks, after a look that found nothing. Then it stands on the lists
- * of the others, one by one. What it finds there that can happen already it takes as a wait for
- * several events does: it claims its own word first, so that nothing else can give it anything
- * (core/wait/WAITING.md). If that has been taken by others meanwhile, or an event of a descriptor
- * has only said that there may be something, the wait has got nothing and begins anew.
- * sync/CHANNELS.md has the argument.
+ * Channels come first, and in a select of channels alone (select.c) that is all: the wait is put on
+ * their lists, under all their locks, after a look that found nothing. Then it is put on the other
+ * lists, one by one. If a case there can happen already, the wait takes it as a wait for several
+ * events does: it claims its own word first, so that nothing else can give it anything
+ * (core/wait/WAITING.md). If others have taken it meanwhile, or an event of a descriptor only meant
+ * that there may be something, the wait has got nothing and begins anew. sync/CHANNELS.md has the
+ * argument.
  */
 #include "sync/among.h"
 
@@ -24,7 +24,7 @@ typedef struct among {
     thrum_time deadline;
     bool mixed;             /* there are not only channels */
     const th_case_ops *ops; /* NULL: there are only channels and events */
-    uint32_t ready;         /* cases of `ops` that can happen, as ops->ask said last */
+    uint32_t ready;         /* cases of `ops` that can happen, by the last ops->ask */
     int wakeup;             /* of a plain thread that has such cases; else -1 */
     th_place *places;
     size_t channels;
@@ -113,7 +113,7 @@ static int stand_on_channels(among *a, th_waiter *me) {
     return found;
 }
 
-/* On all others. Returns the number of one that can happen already, NONE or a code. */
+/* On all others. Returns the number of a case that can happen already, NONE or a code. */
 static int stand_on_others(among *a, th_waiter *me) {
     int found = NONE;
     for (size_t i = 0; i < a->n; i++) {
@@ -159,7 +159,7 @@ static inline void leave_all(among *a, int given) {
 
 /* ---- waiting ---- */
 
-/* A plain thread waits in the system; the claimer of its wait tells it (th_waiter_release). */
+/* A plain thread waits in the system; the claimer of its wait notifies it (th_waiter_release). */
 static bool tell(void *unused, th_waiter *me) {
     (void)unused;
     th_os_wakeup_set((int)me->note - 1);
@@ -174,8 +174,8 @@ static uint32_t wait_in_system(among *a, th_waiter *me, int *code) {
 }
 
 /*
- * The wait stands on all lists, and no case can happen. Returns the number of the one that was
- * given to it, NONE if it is to begin anew, or a code.
+ * The wait is on all lists, and no case can happen. Returns the number of the case that was given
+ * to it, NONE if it is to begin anew, or a code.
  */
 static inline int wait_for_any(among *a, th_waiter *me) {
     int code = 0;

@@ -6,10 +6,10 @@
  *             bits 2 to 31          the number of callers that have arrived
  *     n       the number of participants; constant
  *
- * Invariant, for all but the holder of LOCKED: the callers that have arrived stand on the list, and
+ * Invariant, for all but the holder of LOCKED: the callers that have arrived are on the list, and
  * are fewer than n. The last to arrive takes all of them off and opens the barrier in one step; so
- * a waiter has arrived if it *stands on the list* at that moment, even when its time is out.
- * While LOCKED is set only its holder changes the word. sync/COUNTERS.md has the argument.
+ * a waiter has arrived if it is *on the list* at that moment, even if its time is out. While LOCKED
+ * is set only its holder changes the word. sync/COUNTERS.md has the argument.
  */
 #include "thrum/barrier.h"
 

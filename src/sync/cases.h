@@ -12,7 +12,7 @@
 /* How many places the smaller of the two frames of a select has; more than that are rare. */
 #define TH_CASES_FEW 8
 
-/* What a select that waits needs for each case. */
+/* A waiting select's data for each case. */
 typedef struct th_place {
     th_parked_op op;
     thrum_chan *chan; /* the places' channels are in the order of addresses, not of the cases */

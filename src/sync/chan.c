@@ -1,5 +1,5 @@
 /*
- * chan.c: the channel: send, receive and close, and its store. chan.h says what it consists of;
+ * chan.c: the channel: send, receive and close, and its store. chan.h has its parts;
  * sync/CHANNELS.md has the argument.
  */
 #include "sync/chan.h"
@@ -18,7 +18,7 @@
 
 /* ---- when there are no waiters: a lock, a copy, an unlock ---- */
 
-/* False: the size is not one of those that are copied without a call. */
+/* False: elements of this size are not copied without a call. */
 static inline bool copy_small(void *to, const void *from, size_t size) {
     if (th_likely(size == 8)) {
         memcpy(to, from, 8);

@@ -1,5 +1,5 @@
 /*
- * chan.h: what a channel is, and the steps that chan.c and select.c are made of.
+ * chan.h: a channel, and the steps of which chan.c and select.c consist.
  *
  *   transfer          an element that changes hands, and the parked operation to be woken for it
  *   parked operation  a side that waits for a transfer: a waiter, and the address of its element
@@ -77,7 +77,7 @@ typedef struct th_transfer {
     th_segment *gone; /* the segment to be freed */
 } th_transfer;
 
-/* What a put or a take does at the end of a ring or a segment (chan.c). */
+/* The step of a put or a take at the end of a ring or a segment (chan.c). */
 bool th_store_turn_put(thrum_chan *chan);
 th_segment *th_store_turn_take(thrum_chan *chan);
 
@@ -120,8 +120,8 @@ static inline void th_chan_set_count(thrum_chan *chan, size_t count) {
 
 /*
  * Whether a send, or a receive, would not have to wait. Without the lock it is a hint, but it sees
- * what happened before the call; and while operations of only one kind happen meanwhile, the answer
- * was right at some moment.
+ * events before the call; and while operations of only one kind happen meanwhile, the answer was
+ * right at some moment.
  */
 static inline bool th_chan_can_send(const thrum_chan *chan) {
     return th_chan_count(chan) < chan->capacity ||

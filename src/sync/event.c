@@ -43,7 +43,7 @@ static inline bool is_auto(const thrum_event *event) {
  */
 static inline bool pass(thrum_event *event, uint32_t seen) {
     if (is_auto(event)) {
-        /* pairs: mark; what the signalers wrote before is visible */
+        /* pairs: mark; the signalers' earlier writes are visible */
         return th_cas_acquire(&event->reserved_word, &seen, 0);
     }
     return true; /* the caller's load was the acquire */
@@ -86,7 +86,7 @@ static TH_NOINLINE int wait_slow(thrum_event *event) {
 }
 
 int thrum_event_wait(thrum_event *event) {
-    /* pairs: mark, th_word32_publish; what the signaler of a manual event wrote is visible */
+    /* pairs: mark, th_word32_publish; the writes of a manual event's signaler are visible */
     uint32_t seen = th_load_acquire(&event->reserved_word);
     if ((seen & SIGNALED) != 0 && pass(event, seen)) {
         return 0;
@@ -118,7 +118,7 @@ int thrum_event_wait_message(thrum_event *event, const char *what, int peer, int
 
 bool thrum_event_test(thrum_event *event) {
     for (;;) {
-        /* pairs: mark; what the signaler of a manual event wrote is visible */
+        /* pairs: mark; the writes of a manual event's signaler are visible */
         uint32_t seen = th_load_acquire(&event->reserved_word);
         if ((seen & SIGNALED) == 0) {
             return false;
@@ -130,7 +130,7 @@ bool thrum_event_test(thrum_event *event) {
 }
 
 bool thrum_event_is_signaled(const thrum_event *event) {
-    /* pairs: mark, th_word32_publish; what the signaler wrote before is visible */
+    /* pairs: mark, th_word32_publish; the signaler's earlier writes are visible */
     return (th_load_acquire(&event->reserved_word) & SIGNALED) != 0;
 }
 
@@ -266,8 +266,8 @@ static void wake_waiters(thrum_event *event) {
 
 /* Signals where there are no waiters, also from SIGNALED to SIGNALED (see the top). */
 static inline bool mark(uint32_t *xword, uint32_t seen) {
-    /* pairs: pass, thrum_event_wait, thrum_event_test, thrum_event_clear; publishes what the
-       caller wrote */
+    /* pairs: pass, thrum_event_wait, thrum_event_test, thrum_event_clear; publishes the caller's
+     * writes */
     return th_cas_release(xword, &seen, SIGNALED);
 }
 
@@ -295,7 +295,7 @@ void thrum_event_clear(thrum_event *event) {
     /* relaxed: if not signaled there is nothing to clear; a signal not seen is after the clear */
     uint32_t seen = th_load_relaxed(xword);
     while ((seen & SIGNALED) != 0) {
-        /* pairs: mark; what the signaler wrote before is visible to the caller */
+        /* pairs: mark; the signaler's earlier writes are visible to the caller */
         if (th_cas_acquire(xword, &seen, 0)) {
             return;
         }

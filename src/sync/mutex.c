@@ -4,15 +4,14 @@
  *     word    bit 0  LOCKED   the list lock (wordlock.h)
  *             bit 1  WAITERS  the list is not empty
  *             bit 2  HELD     the mutex has an owner
- *             bit 3  WOKEN    the first waiter has been woken and is on its way
+ *             bit 3  WOKEN    the first waiter has been woken and is coming
  *             bit 4  HANDOFF  the first waiter owns the mutex already
  *
  * Invariants, for all but the holder of LOCKED: WOKEN implies WAITERS; HANDOFF implies WOKEN and
- * HELD. A waiter stays on the list until it has the mutex, also while it is on its way: so it
- * keeps its place when a running caller is faster. Only the first is ever woken, and one at a
- * time: waking another for every unlock would cost a switch each, to find the mutex taken again.
- * Once the first has waited HANDOFF_NS, the unlock makes it the owner, and no other caller can pass
- * it any more.
+ * HELD. A waiter stays on the list until it has the mutex, even after its wake, so it keeps its
+ * place when a running caller is faster. Only the first is ever woken, and one at a time: waking
+ * another for every unlock would cost a switch each, to find the mutex taken again. Once the first
+ * has waited HANDOFF_NS, the unlock makes it the owner, and no other caller can pass it any more.
  *
  * While LOCKED is set only its holder changes the word. sync/LOCKS.md has the argument.
  */
@@ -35,8 +34,8 @@
 #define HANDOFF_NS 1000000
 
 /*
- * An unlock that finds the first waiter on its way reads the clock only every so often (a power of
- * two): a clock costs more than the unlock.
+ * An unlock that finds the first waiter woken reads the clock only every so often (a power of two):
+ * a clock costs more than the unlock.
  */
 #define PASSES_PER_LOOK 32u
 
@@ -52,7 +51,7 @@ static inline th_waitlist list_of(thrum_mutex *mutex) {
 
 /* Takes a free mutex, past the queue if there is one. False: the word changed. */
 static inline bool take(thrum_mutex *mutex, uint32_t seen, uint64_t self) {
-    /* pairs: thrum_mutex_unlock, pass_on; what the previous owners wrote is visible */
+    /* pairs: thrum_mutex_unlock, pass_on; the previous owners' writes are visible */
     if (th_cas_acquire(&mutex->reserved_word, &seen, seen | HELD)) {
         th_owner_set(&mutex->reserved_owner, self);
         return true;
@@ -106,7 +105,7 @@ void thrum_mutex_unlock(thrum_mutex *mutex) {
     uint32_t seen = HELD;
     /* relaxed: the compare-exchange decides */
     if (th_likely(th_load_relaxed(&mutex->reserved_word) == HELD) &&
-        /* pairs: take, th_word32_lock; publishes what was written under the mutex */
+        /* pairs: take, th_word32_lock; publishes the writes under the mutex */
         th_likely(th_cas_release(&mutex->reserved_word, &seen, 0))) {
         return;
     }
@@ -228,8 +227,8 @@ static TH_NOINLINE int lock_slow(thrum_mutex *mutex, uint64_t self, thrum_time d
 }
 
 /*
- * It seems to have waited for longer than HANDOFF_NS, whatever the clock says: so the unlock hands
- * the mutex over, and no running caller passes a task, which could not wait again.
+ * It is treated as having waited for longer than HANDOFF_NS, regardless of the clock: so the unlock
+ * hands the mutex over, and no running caller passes a task, which could not wait again.
  */
 int thrum_mutex_on_until(thrum_mutex *mutex, thrum_await *await, thrum_task *task,
                          thrum_time deadline) {
@@ -245,7 +244,7 @@ int thrum_mutex_on_until(thrum_mutex *mutex, thrum_await *await, thrum_task *tas
 
 /*
  * With the list lock, which it gives up; `seen` is the word without LOCKED; the list is not empty.
- * Frees the mutex, or hands it to the first waiter, and wakes that unless it is on its way.
+ * Frees the mutex, or hands it to the first waiter, and wakes that unless it has been woken.
  */
 static void pass_on(thrum_mutex *mutex, uint32_t seen, int64_t now) {
     th_waiter *first = th_waitlist_first(list_of(mutex));
@@ -278,7 +277,7 @@ static TH_NOINLINE void unlock_slow(thrum_mutex *mutex) {
     for (;;) {
         uint32_t seen = th_word32_look(xword);
         if ((seen & TH_WORD_WAITERS) == 0 || ((seen & WOKEN) != 0 && !look)) {
-            /* pairs: take, th_word32_lock; publishes what was written under the mutex */
+            /* pairs: take, th_word32_lock; publishes the writes under the mutex */
             if (th_cas_release(xword, &seen, seen & ~HELD)) {
                 return;
             }

@@ -3,7 +3,7 @@
  *
  *     word    bit 0  LOCKED   the list lock (wordlock.h)
  *             bit 1  WAITERS  the list is not empty
- *             bit 2  RUNNING  a caller runs its function, or has been told to
+ *             bit 2  RUNNING  a caller runs its function, or has been given the turn
  *             bit 3  DONE     a function has succeeded; from then on the word is DONE alone
  *     owner   the th_self_id of the caller that runs its function, otherwise 0; TH_ID_TASK while a
  *             task has the turn (thrum_once_on_until), which may go on elsewhere
@@ -30,7 +30,7 @@
 /* The value of a wake that hands RUNNING to the waiter; that of a wake after DONE is 0. */
 #define YOUR_TURN 1
 
-/* Of a wait that has ended with the turn, as thrum/await.h has it. */
+/* The status of a wait that has ended with the turn, as in thrum/await.h. */
 #define TURN 2
 
 static inline th_waitlist list_of(thrum_once *once) {
@@ -41,7 +41,7 @@ static inline th_waitlist list_of(thrum_once *once) {
 static void tell_all(thrum_once *once) {
     th_owner_set(&once->reserved_owner, 0);
     uint32_t seen = RUNNING;
-    /* pairs: thrum_once_run, run_slow, thrum_once_is_done; publishes what the function wrote */
+    /* pairs: thrum_once_run, run_slow, thrum_once_is_done; publishes the function's writes */
     if (th_cas_release(&once->reserved_word, &seen, DONE)) {
         return;
     }
@@ -85,7 +85,7 @@ static bool leave(void *object, th_waiter *me) {
 /* From the state in which nothing runs and nothing is done. True: the caller has the turn. */
 static TH_ALWAYS_INLINE bool begin(thrum_once *once, uint64_t self) {
     uint32_t seen = 0;
-    /* pairs: th_word32_publish; what failed calls wrote. ABA: 0 is the whole state */
+    /* pairs: th_word32_publish; the failed calls' writes. ABA: 0 is the whole state */
     if (th_cas_acquire(&once->reserved_word, &seen, RUNNING)) {
         th_owner_set(&once->reserved_owner, self);
         return true;
@@ -119,7 +119,7 @@ static int stand(void *object, th_waiter *me, bool late) {
     }
 }
 
-/* In the run that was woken: what for. The once may be gone, unless it is this task's turn. */
+/* In the woken run: the cause. The once may be gone, unless it is this task's turn. */
 static void is_told(void *object, th_waiter *waiter) {
     int *status = &((th_await *)(void *)waiter)->status;
     *status = 0;
@@ -151,7 +151,7 @@ static TH_NOINLINE int run_slow(thrum_once *once, thrum_fn fn, void *arg, thrum_
 }
 
 int thrum_once_run(thrum_once *once, thrum_fn fn, void *arg) {
-    /* pairs: tell_all, th_word32_publish; what the function wrote is visible */
+    /* pairs: tell_all, th_word32_publish; the function's writes are visible */
     if (th_likely(th_load_acquire(&once->reserved_word) == DONE)) {
         return 0;
     }
@@ -163,7 +163,7 @@ int thrum_once_run_until(thrum_once *once, thrum_fn fn, void *arg, thrum_time de
 }
 
 bool thrum_once_is_done(const thrum_once *once) {
-    /* pairs: tell_all, th_word32_publish; what the function wrote is visible */
+    /* pairs: tell_all, th_word32_publish; the function's writes are visible */
     return th_load_acquire(&once->reserved_word) == DONE;
 }
 

@@ -1,10 +1,10 @@
 /*
- * owner.h: the owner of a mutex, a rwlock that is held for writing, and a once whose function runs.
+ * owner.h: the owner of a mutex, of a rwlock held for writing, and of a once whose function runs.
  *
  * The owner is a number (th_self_id, never 0, never used twice). It is written by the thread that
  * makes a caller the owner, and cleared by the owner before it gives the object up. So a caller
  * that reads its own number wrote it, or was handed it with a wake, and has not given up since; any
- * other value, however old, is not its own. That is why relaxed accesses tell any caller exactly
+ * other value, however old, is not its own. So with relaxed accesses any caller knows exactly
  * whether it is the owner.
  */
 #ifndef TH_OWNER_H

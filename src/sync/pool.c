@@ -5,13 +5,12 @@
  *             bit 1  WAITERS  the list of waiters is not empty
  *
  * LOCKED protects the list of waiters, the free objects, and the counts. An object is *free* (in
- * the list `free`) or *out* (borrowed, or on its way between the two, while its hook runs). In
- * front of each lies an `item`, which belongs to the pool while it is free and to the borrower
- * while it is out.
+ * the list `free`) or *out* (borrowed, or between the two while its hook runs). In front of each is
+ * an `item`, which belongs to the pool while it is free and to the borrower while it is out.
  *
- * Invariant, for all but the holder of LOCKED and a waiter that is leaving: the first waiter asks
- * for more objects than are free. So a caller that gives back, or leaves, serves as many waiters as
- * it can, in order; and one that borrows while there are waiters queues behind them.
+ * Invariant, for all but the holder of LOCKED and a waiter that is leaving: the first waiter wants
+ * more objects than are free. So a caller that gives back, or leaves, serves as many waiters as it
+ * can, in order; and a caller that borrows while there are waiters queues behind them.
  * sync/COUNTERS.md has the argument.
  */
 #include "thrum/pool.h"
@@ -30,7 +29,7 @@
 #include "sync/wordlock.h"
 
 typedef struct item {
-    alignas(16) struct item *next; /* the link in `free`, or in a chain on its way there */
+    alignas(16) struct item *next; /* the link in `free`, or in a chain to be put there */
     struct item *all_next;         /* the link in `all`, in unbounded pools */
     const thrum_pool *pool;        /* the pool that it belongs to; constant */
     bool out;                      /* true while it is not free */
@@ -70,7 +69,7 @@ static inline item *item_of(void *object) {
     return (item *)object - 1;
 }
 
-/* Whoever meets another stands back, so that one of them makes several calls: wordlock.h. */
+/* A caller that meets another pauses, so that one of them makes several calls: wordlock.h. */
 static TH_COLD void lock_pool_slow(thrum_pool *pool) {
     th_stand_back();
     (void)th_word32_lock_list(&pool->xword);
@@ -234,7 +233,7 @@ static int make_missing(thrum_pool *pool, void *items[], size_t from, size_t n) 
     pool->out_count += made - from;
     unlock_pool(pool);
     if (made < n) {
-        put_back(pool, items, made); /* the pool keeps those that could be made */
+        put_back(pool, items, made); /* the pool keeps the objects that were made */
         items[0] = NULL;             /* no constructor's code: thrum_pool_borrow_on_until */
         return -ENOMEM;
     }
@@ -260,7 +259,7 @@ static inline bool take(thrum_pool *pool, void *items[], size_t n) {
     return false;
 }
 
-/* For a waiter of no stack: what it has got at once is constructed. */
+/* For a waiter without a stack: objects that it has got at once are constructed. */
 static int stand(void *object, th_waiter *waiter, bool late) {
     thrum_pool *pool = object;
     const th_await *me = (th_await *)(void *)waiter;
@@ -295,7 +294,7 @@ static int wait_for_items(thrum_pool *pool, void *items[], size_t n, thrum_time 
     return th_wait_queued(&waits, pool, &me.waiter, timed, deadline);
 }
 
-/* What a borrower does when there are too few. */
+/* A borrower's behaviour when there are too few. */
 typedef enum { WAIT, TRY } manner;
 
 /* With the lock of a bounded pool, which it gives up. */

@@ -34,8 +34,8 @@
 
 /*
  * How long newcomers may join a round of readers; when that ends, by the clock as the word has it
- * (19 bits); and a count of those that have joined. Not all of them look at the clock, which costs
- * as much again as all the rest: the first two do, the 4th, 8th and 16th, and each 16th from then.
+ * (19 bits); and a count of the readers that have joined. Not all of them read the clock, which
+ * would double the cost: the first two do, the 4th, 8th and 16th, and each 16th from then.
  */
 #define ROUND_NS 100000
 #define ROUND (~(uint64_t)0 << 40)
@@ -94,14 +94,13 @@ static inline uint64_t joined(uint64_t seen) {
 
 /* Takes the lock for reading, with the word that is to be next. False: the word changed. */
 static inline bool take_read(thrum_rwlock *lock, uint64_t seen, uint64_t next) {
-    /* pairs: drop, th_word64_publish; what earlier writers wrote. ABA: equal words are equal
-     * states */
+    /* pairs: drop, th_word64_publish; earlier writers' writes. ABA: equal words are equal states */
     return th_cas_acquire(&lock->reserved_word, &seen, next);
 }
 
 static inline bool take_write(thrum_rwlock *lock, uint64_t self) {
     uint64_t seen = 0;
-    /* pairs: drop, th_word64_publish; what earlier owners wrote. ABA: as above */
+    /* pairs: drop, th_word64_publish; earlier owners' writes. ABA: as above */
     if (th_cas_acquire(&lock->reserved_word, &seen, WRITER)) {
         th_owner_set(&lock->reserved_owner, self);
         return true;
@@ -111,7 +110,7 @@ static inline bool take_write(thrum_rwlock *lock, uint64_t self) {
 
 /* Gives a hold up when there are no waiters to wake. False: the word changed. */
 static inline bool drop(thrum_rwlock *lock, uint64_t seen, uint64_t hold) {
-    /* pairs: take_read, take_write, th_word64_lock; publishes what was written under the lock */
+    /* pairs: take_read, take_write, th_word64_lock; publishes the writes under the lock */
     return th_cas_release(&lock->reserved_word, &seen, seen - hold);
 }
 
@@ -171,7 +170,10 @@ int thrum_rwlock_try_wrlock(thrum_rwlock *lock) {
 
 /* ---- handing over ---- */
 
-/* Empties the readers' list. Returns those that can be woken, and adds them to *word's readers. */
+/*
+ * Empties the readers' list. Returns the readers that can be woken, and adds them to *word's
+ * readers.
+ */
 static th_waiter *admit_readers(thrum_rwlock *lock, uint64_t *word) {
     th_waiter *chain = th_waitlist_detach(list_of(lock, READS));
     for (th_waiter *w = chain; w; w = w->next) {
@@ -188,8 +190,8 @@ static void publish(thrum_rwlock *lock, uint64_t word) {
 }
 
 /*
- * With the list lock, which it gives up; the lock has no holder any more. `round` is what the word
- * has of a round of readers that begins now.
+ * With the list lock, which it gives up; the lock no longer has a holder. `round` is the word's
+ * part for a round of readers that begins now.
  */
 static void hand_over(thrum_rwlock *lock, kind first_choice, uint64_t round) {
     uint64_t word = 0;
@@ -234,7 +236,7 @@ static void give_up(thrum_rwlock *lock) {
  * to give up.
  */
 static TH_NOINLINE void unlock_slow(thrum_rwlock *lock) {
-    /* relaxed: what concerns the caller's own hold was written by it, or acquired with the hold */
+    /* relaxed: bits about the caller's own hold were written by it, or acquired with the hold */
     const uint64_t seen = th_load_relaxed(&lock->reserved_word);
     if ((seen & WRITER) != 0) {
         if (th_unlikely(!th_owner_is(&lock->reserved_owner, th_self_id()))) {
@@ -365,7 +367,7 @@ static TH_NOINLINE int lock_slow(thrum_rwlock *lock, kind which, thrum_time dead
     me.waiter.shielded = true; /* not a cancellation point */
     me.waiter.timed = deadline != THRUM_FOREVER;
     enqueue(lock, &me.waiter, word);
-    /* after a wake the lock is the caller's: the word says so already */
+    /* after a wake the lock is the caller's: the word has that already */
     return th_wait_queued(&reads, lock, &me.waiter, me.waiter.timed, deadline);
 }
 

@@ -5,7 +5,7 @@
  * channel's lock alone. If no case can proceed it takes the locks of all its channels, in the order
  * of their addresses, looks once more, and queues on every list a part of one wait before it gives
  * the locks up. So no thread ever finds a select half queued; and a caller that makes a transfer
- * with a waiting select holds the lock of a channel where that is queued, and claims its wait. A
+ * with a waiting select holds the lock of a channel on which that is queued, and claims its wait. A
  * select that makes a transfer while it holds all its locks is not on any list itself and cannot be
  * claimed, so two selects that could meet need one claim, not two. sync/CHANNELS.md has the
  * argument. Here is the first look; the rest is in among.c.

@@ -45,14 +45,14 @@ static inline bool has_units(uint64_t word, unsigned n) {
 
 /* Takes n units. False: the word changed. */
 static inline bool take(uint64_t *xword, uint64_t seen, unsigned n) {
-    /* pairs: give, th_word64_publish; what was written before the posts is visible. ABA: equal
-     * words are equal states, since the list is empty */
+    /* pairs: give, th_word64_publish; writes before the posts are visible. ABA: equal words are
+     * equal states, since the list is empty */
     return th_cas_acquire(xword, &seen, seen - ONE * n);
 }
 
 /* Raises the value. False: the word changed. */
 static inline bool give(uint64_t *xword, uint64_t seen, unsigned n) {
-    /* pairs: take, lock_and_take_all; publishes what the caller wrote */
+    /* pairs: take, lock_and_take_all; publishes the caller's writes */
     return th_cas_release(xword, &seen, seen + ONE * n);
 }
 
@@ -61,8 +61,8 @@ static inline bool give(uint64_t *xword, uint64_t seen, unsigned n) {
  * without looking at LOCKED. False: the word changed.
  */
 static inline bool lock_and_take_all(uint64_t *xword, uint64_t seen) {
-    /* pairs: give, th_word64_publish, th_waiter_wait_unlock; takes over the list, and what the
-     * posts of these units, and earlier callers, published */
+    /* pairs: give, th_word64_publish, th_waiter_wait_unlock; takes over the list, and the writes
+     * published by the posts of these units and by earlier callers */
     return th_cas_acquire(xword, &seen, (seen & TH_WORD_WAITERS) | TH_WORD_LOCKED);
 }
 
@@ -113,9 +113,9 @@ void thrum_sem_post(thrum_sem *sem) {
 }
 
 /*
- * With the list lock. Hands units out to the waiters in their order, and sets aside what is left
- * for the first that lacks more. *chain becomes the waiters to be woken. Returns the units that no
- * waiter needs; if they are more than 0 the list is empty.
+ * With the list lock. Hands units out to the waiters in their order, and sets aside the rest for
+ * the first waiter that lacks more. *chain becomes the waiters to be woken. Returns the units that
+ * no waiter needs; if they are more than 0 the list is empty.
  */
 static uint64_t serve(th_waitlist list, uint64_t units, th_waiter **chain) {
     th_waiter *first;

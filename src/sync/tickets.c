@@ -47,7 +47,7 @@ static void unlock_list(thrum_tickets *tickets) {
 }
 
 bool thrum_ticket_is_called(const thrum_ticket *ticket) {
-    /* pairs: call; what was written before the tickets before it were done */
+    /* pairs: call; the writes before the earlier tickets were done */
     return th_load_acquire(&ticket->reserved_called) != 0;
 }
 
@@ -79,7 +79,7 @@ void thrum_tickets_take_n(thrum_tickets *tickets, thrum_ticket ticket[], size_t 
         ticket[0].reserved_prev = last;
     } else {
         tickets->reserved_first = &ticket[0];
-        /* relaxed: the caller's own ticket; the list lock has acquired what came before */
+        /* relaxed: the caller's own ticket; the list lock has acquired the earlier writes */
         th_store_relaxed(&ticket[0].reserved_called, 1u);
     }
     tickets->reserved_last = &ticket[n - 1];
@@ -141,7 +141,7 @@ int thrum_ticket_on_until(thrum_ticket *ticket, thrum_await *await, thrum_task *
 
 /* ---- the turn ---- */
 
-/* What is to be woken and signaled for a turn, once the list is unlocked. */
+/* The waiters to wake and the event to signal for a turn, once the list is unlocked. */
 typedef struct told {
     th_waiter *chain;
     thrum_task *task; /* the task to be signaled, or NULL */
@@ -149,7 +149,7 @@ typedef struct told {
 
 /* With the list lock. Begins the ticket's turn. */
 static told call(thrum_ticket *ticket) {
-    /* pairs: thrum_ticket_is_called; what was written before the tickets before it were done */
+    /* pairs: thrum_ticket_is_called; the writes before the earlier tickets were done */
     th_store_release(&ticket->reserved_called, 1u);
     told who = {th_waitlist_detach(waiters_of(ticket)), NULL};
     if (ticket->reserved_on_call == TO_BE_SIGNALED) {

@@ -71,8 +71,8 @@ static void raise(thrum_waitgroup *wg, uint64_t n) {
         } else if (th_unlikely(count_of(seen) + n > THRUM_WAITGROUP_MAX)) {
             th_misuse("thrum_waitgroup_add", "count beyond THRUM_WAITGROUP_MAX", wg);
         } else if (th_cas_relaxed(xword, &seen, seen + (n << TH_WORD_SHIFT))) {
-            /* relaxed: raising the count publishes nothing; what makes a task see the raised count
-             * is the spawn. A read-modify-write continues the release sequences of dones */
+            /* relaxed: raising the count publishes nothing; a task sees the raised count because of
+             * the spawn. A read-modify-write continues the release sequences of dones */
             return;
         }
     }
@@ -92,7 +92,7 @@ void thrum_waitgroup_done(thrum_waitgroup *wg) {
 
 /*
  * With the list lock, which it gives up. False: the count fell to 0 meanwhile; the list is still
- * the caller's, who wakes all, and passes on what the dones wrote.
+ * the caller's, which wakes all, and passes on the writes of the dones.
  */
 static bool unlock(thrum_waitgroup *wg) {
     uint64_t *xword = &wg->reserved_word;
@@ -141,7 +141,7 @@ static TH_ALWAYS_INLINE int stand(void *object, th_waiter *me, bool late) {
     uint64_t *xword = &wg->reserved_word;
     unsigned spins = 0;
     for (;;) {
-        /* pairs: subtract, th_word64_publish; what was written before every done is visible */
+        /* pairs: subtract, th_word64_publish; writes before every done are visible */
         uint64_t seen = th_load_acquire(xword);
         if (seen == 0) {
             return 1;
@@ -174,7 +174,7 @@ static TH_NOINLINE int wait_slow(thrum_waitgroup *wg) {
 }
 
 int thrum_waitgroup_wait(thrum_waitgroup *wg) {
-    /* pairs: subtract, th_word64_publish; what was written before every done is visible */
+    /* pairs: subtract, th_word64_publish; writes before every done are visible */
     if (th_load_acquire(&wg->reserved_word) == 0) {
         return 0;
     }

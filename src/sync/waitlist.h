@@ -62,7 +62,7 @@ static inline void th_waitlist_push(th_waitlist list, th_waiter *waiter) {
     th_expensive(th_waitlist_is_valid(list));
 }
 
-/* Adds a waiter before all others: for one that was the first already. */
+/* Adds a waiter before all others: for a waiter that was the first already. */
 static inline void th_waitlist_push_front(th_waitlist list, th_waiter *waiter) {
     th_waiter *first = *list.first;
     waiter->next = first;
@@ -77,7 +77,7 @@ static inline void th_waitlist_push_front(th_waitlist list, th_waiter *waiter) {
     th_expensive(th_waitlist_is_valid(list));
 }
 
-/* Removes a waiter from wherever it stands. */
+/* Removes a waiter from any place. */
 static inline void th_waitlist_remove(th_waitlist list, th_waiter *waiter) {
     if (waiter->prev) {
         waiter->prev->next = waiter->next;

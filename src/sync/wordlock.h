@@ -8,9 +8,9 @@
  * State and list lock share one word because of the lifetime rule (sync/README.md): the store that
  * publishes a new state also unlocks the list, so it can be the last access to the primitive.
  *
- * Rule of the lock, unless the primitive's file says otherwise: while LOCKED is set, the word is
- * changed by its holder alone. Every fast path is a compare-exchange from a word without LOCKED;
- * so the holder knows the word and may publish with a plain release store.
+ * Rule of the lock, unless the primitive's file states another: while LOCKED is set, the word is
+ * changed by its holder alone. Every fast path is a compare-exchange from a word without LOCKED; so
+ * the holder knows the word and may publish with a plain release store.
  */
 #ifndef TH_WORDLOCK_H
 #define TH_WORDLOCK_H
@@ -31,14 +31,17 @@
  * also be the commit of a wait, which unlocks on behalf of a fiber (th_waiter_wait_unlock).
  */
 static inline bool th_word32_lock(uint32_t *xword, uint32_t seen) {
-    /* pairs: th_word32_publish, th_waiter_wait_unlock; takes over the list, and what earlier
-     * callers published */
+    /* pairs: th_word32_publish, th_waiter_wait_unlock; takes over the list, and the writes
+     * published by earlier callers */
     return th_cas_acquire(xword, &seen, seen | TH_WORD_LOCKED);
 }
 
 /* Stores the new word, without LOCKED: the holder's last access to the primitive. */
 static inline void th_word32_publish(uint32_t *xword, uint32_t word) {
-    /* pairs: th_word32_lock; publishes the list, and passes on what the holder had acquired */
+    /*
+     * pairs: th_word32_lock; publishes the list, and passes on the writes that the holder had
+     * acquired
+     */
     th_store_release(xword, word);
 }
 
@@ -46,7 +49,10 @@ static inline void th_word32_publish(uint32_t *xword, uint32_t word) {
 static inline uint32_t th_word32_look(const uint32_t *xword) {
     unsigned spins = 0;
     uint32_t seen;
-    /* pairs: th_word32_publish; for callers whom the word lets pass, or tells of an empty list */
+    /*
+     * pairs: th_word32_publish; for callers that the word lets pass, or that see an empty list in
+     * it
+     */
     while (th_unlikely(((seen = th_load_acquire(xword)) & TH_WORD_LOCKED) != 0)) {
         th_backoff(&spins);
     }
@@ -88,8 +94,8 @@ static inline bool th_word32_leave(uint32_t *xword, th_waitlist list, th_waiter 
 
 /* The same for a word of 64 bits. */
 static inline bool th_word64_lock(uint64_t *xword, uint64_t seen) {
-    /* pairs: th_word64_publish, th_waiter_wait_unlock; takes over the list, and what earlier
-     * callers published */
+    /* pairs: th_word64_publish, th_waiter_wait_unlock; takes over the list, and the writes
+     * published by earlier callers */
     return th_cas_acquire(xword, &seen, seen | TH_WORD_LOCKED);
 }
 
@@ -104,7 +110,10 @@ static inline uint64_t th_word64_look(const uint64_t *xword) {
 }
 
 static inline void th_word64_publish(uint64_t *xword, uint64_t word) {
-    /* pairs: th_word64_lock; publishes the list, and passes on what the holder had acquired */
+    /*
+     * pairs: th_word64_lock; publishes the list, and passes on the writes that the holder had
+     * acquired
+     */
     th_store_release(xword, word);
 }
 
