@@ -28,7 +28,7 @@ static inline void th_tls_bytes_free(th_tls_bytes *bytes) {
     *bytes = (th_tls_bytes){0};
 }
 
-/* Makes room for n bytes behind those that are there: 0 or -ENOMEM, with nothing changed. */
+/* Makes room for n bytes behind the present ones: 0 or -ENOMEM, with nothing changed. */
 static inline int th_tls_bytes_reserve(th_tls_bytes *bytes, size_t n) {
     if (bytes->head == bytes->tail) {
         bytes->head = bytes->tail = 0;

@@ -161,7 +161,7 @@ int th_tls_config_begin(thrum_tls_config *config, bool is_server, const char *ho
 
 void th_tls_config_keep(thrum_tls_config *config, const SSL_CTX *ctx, const char *host,
                         SSL_SESSION *session) {
-    th_tls_kept old = {strdup(host), session}; /* what is left over is given back */
+    th_tls_kept old = {strdup(host), session}; /* the rest is given back */
     thrum_mutex_lock(&config->lock);
     const bool is_ours = config->ctx == ctx;
     th_tls_kept *place = is_ours ? find(config, host) : NULL;

@@ -1,8 +1,8 @@
 /*
  * config.h: a config: OpenSSL's context, which is replaced as a whole, and a client's sessions.
  *
- * The context is constant once it is there, and connections hold references; what may change is
- * which one it is. Nothing is called in OpenSSL under the lock but counting references.
+ * The context is constant once it is there, and connections hold references; but it may be replaced
+ * by another. The only OpenSSL calls under the lock count references.
  */
 #ifndef TH_TLS_CONFIG_H
 #define TH_TLS_CONFIG_H
@@ -26,7 +26,7 @@ struct thrum_tls_config {
     /* Under the lock. */
     unsigned references; /* the caller's, and one for each connection */
     unsigned next;       /* where the next session is put */
-    bool must_name;      /* a client's: it has to say which host it wants */
+    bool must_name;      /* a client's: it has to name the host */
     bool asks;           /* a server's: it asks for certificates */
     SSL_CTX *ctx;
     th_tls_kept kept[TH_TLS_SESSIONS]; /* a client's: sessions that `ctx` has verified */
@@ -49,8 +49,8 @@ void th_tls_config_keep(thrum_tls_config *config, const SSL_CTX *ctx, const char
                         SSL_SESSION *session);
 
 /*
- * Makes a context. Of `before`, NULL or the one in whose place it comes, it has the keys of
- * tickets. 0 or a code. (context.c)
+ * Makes a context. It takes the ticket keys of `before`, which is NULL or the context that it
+ * replaces. 0 or a code. (context.c)
  */
 int th_tls_context_make(SSL_CTX **out, const thrum_tls_options *options, bool is_server,
                         SSL_CTX *before);

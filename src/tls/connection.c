@@ -1,12 +1,12 @@
 /*
- * connection.c: the beginning and the end of connections, and what is known of them.
+ * connection.c: the beginning and the end of connections, and information about them.
  */
 #include "tls/connection.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The longest name that a server can be told (TLSEXT_MAXLEN_host_name). */
+/* The longest name that can be sent to a server (TLSEXT_MAXLEN_host_name). */
 #define HOST_MAX 255u
 
 /* How long an alert, which only explains a failure, may take to go out. */
@@ -65,7 +65,7 @@ void th_tls_send_aside(thrum_tls *tls, thrum_time deadline) {
 }
 
 int64_t th_tls_receive(thrum_tls *tls, thrum_time deadline) {
-    /* Nobody looks at its memory: it is empty, and says so until the lock is held again. */
+    /* Nobody looks at its memory: it is marked as empty until the lock is held again. */
     int64_t n = thrum_read_until(tls->io, tls->engine.in.at, TH_TLS_IN, deadline);
     if (n == 0) {
         thrum_mutex_lock(&tls->lock);
@@ -102,7 +102,7 @@ static int handshake(thrum_tls *tls, thrum_time deadline) {
         }
         int64_t n = th_tls_send(tls, deadline);
         if (code == 0 && tls->write_code) {
-            return 0; /* the other side may have said all, and gone: that is still to be read */
+            return 0; /* the peer may have sent everything and gone: that is still to be read */
         }
         if (n || code == 0) {
             return (int)n;
@@ -218,7 +218,7 @@ int thrum_tls_server(thrum_tls **out, thrum_tls_config *config, thrum_io io, thr
 
 /* ---- the end ---- */
 
-/* By the writer: what was written goes out first, and behind it the close_notify. */
+/* By the writer: pending bytes go out first, and behind them the close_notify. */
 static int say_the_end(thrum_tls *tls, thrum_time deadline) {
     if (th_tls_is_past(deadline)) {
         return -ETIMEDOUT;
@@ -251,7 +251,7 @@ int thrum_tls_close(thrum_tls *tls, thrum_time deadline) {
     return code ? code : closed;
 }
 
-/* ---- what is known ---- */
+/* ---- information ---- */
 
 thrum_io thrum_tls_io(const thrum_tls *tls) {
     return tls->io;

@@ -1,5 +1,5 @@
 /*
- * connection.h: a connection: what OpenSSL has of it, its descriptor, and its two directions.
+ * connection.h: a connection: OpenSSL's part, its descriptor, and its two directions.
  */
 #ifndef TH_TLS_CONNECTION_H
 #define TH_TLS_CONNECTION_H
@@ -20,16 +20,16 @@ struct thrum_tls {
     th_tls_engine engine; /* under the lock; but engine.in's memory is filled by the reader */
 
     thrum_sem reading;   /* 1: no call reads */
-    thrum_sem writing;   /* 1: no call writes; what follows is the writer's */
-    th_tls_bytes flight; /* encrypted, and on its way: it goes before engine.out */
+    thrum_sem writing;   /* 1: no call writes; the following is the writer's */
+    th_tls_bytes flight; /* encrypted, and being sent: it goes before engine.out */
     th_tls_bytes owed;   /* bytes that are encrypted, and that no write has counted */
     int write_code;      /* the error of the descriptor that sticks, or 0 */
 };
 
-/* By the writer: sends what is encrypted. 0, or a code, after which the rest is still there. */
+/* By the writer: sends encrypted bytes. 0, or a code, after which the rest is still there. */
 int th_tls_send(thrum_tls *tls, thrum_time deadline);
 
-/* The same of what is on its way only, without the lock. */
+/* The same for `flight` only, without the lock. */
 int th_tls_send_flight(thrum_tls *tls, thrum_time deadline);
 
 /* By a call that is no writer: sends it unless a writer is there, as far as it goes at once. */

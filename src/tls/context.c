@@ -24,7 +24,7 @@ static int open_pem(BIO **out, const char *file, thrum_iovec memory) {
     return *out ? 0 : error ? -error : -ENOMEM;
 }
 
-/* Why there is not a next one: 0, there are no more; or a code. */
+/* The reason why there is no next one: 0, it was the last; or a code. */
 static int end_of_pem(void) {
     const unsigned long error = ERR_peek_last_error();
     const bool is_end =
@@ -61,7 +61,7 @@ static int read_pem(const char *file, thrum_iovec memory,
 
 /* ---- the own certificate and its key ---- */
 
-/* The first one is the own, the others follow it on its way to the other side. */
+/* The first is the own certificate; the others are sent to the peer after it. */
 static int take_own(SSL_CTX *ctx, X509 *certificate, int at) {
     if (at == 0) {
         const int used = SSL_CTX_use_certificate(ctx, certificate);
@@ -95,7 +95,7 @@ static int read_key(SSL_CTX *ctx, const thrum_tls_options *options) {
 
 /* ---- whom to trust ---- */
 
-/* Known as trusted; a server also says so to its clients. */
+/* Known as trusted; a server also sends its name to the clients. */
 static int take_ca(SSL_CTX *ctx, X509 *certificate, int at) {
     (void)at;
     const bool known = X509_STORE_add_cert(SSL_CTX_get_cert_store(ctx), certificate) == 1 &&
@@ -244,8 +244,8 @@ static void set_sessions(SSL_CTX *ctx, const thrum_tls_options *options, bool is
 /* ---- ciphers ---- */
 
 /*
- * Of those that the system's settings allow, a server takes with 1.2 only what encrypts and
- * authenticates in one step and has a key for each connection, in the server's order. (1.3 has no
+ * With 1.2, a server takes only those ciphers allowed by the system's settings that encrypt and
+ * authenticate in one step and have a key for each connection, in the server's order. (1.3 has no
  * others.)
  */
 static int set_ciphers(SSL_CTX *ctx) {

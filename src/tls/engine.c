@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 /*
- * The most that may wait in `out`. What is written stays far below it; it is for a peer that has us
- * answer (with alerts, say) and takes no answer.
+ * The most that may wait in `out`. Written data stays far below it; it is for a peer that makes us
+ * answer (for instance with alerts) and takes no answer.
  */
 #define OUT_MAX ((size_t)512 * 1024)
 
@@ -39,7 +39,7 @@ const char *__tsan_default_suppressions(void) {
 }
 #endif
 
-/* ---- what OpenSSL reads from and writes to ---- */
+/* ---- the stores for OpenSSL's reads and writes ---- */
 
 static int bio_write(BIO *bio, const char *from, int size) {
     th_tls_engine *engine = BIO_get_data(bio);
@@ -99,7 +99,7 @@ static BIO *make_bio(th_tls_engine *engine) {
 
 /* ---- opening and closing ---- */
 
-/* Whom a client wants: by an address, or by a name that the server is told. */
+/* The server that a client wants: by an address, or by a name that is sent to the server. */
 static bool set_host(SSL *ssl, const char *host) {
     X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
     if (X509_VERIFY_PARAM_set1_ip_asc(param, host)) {
@@ -165,7 +165,7 @@ int th_tls_engine_keep(SSL *ssl, SSL_SESSION *session) {
     return 1; /* the reference is ours */
 }
 
-/* ---- what has gone wrong ---- */
+/* ---- failures ---- */
 
 void th_tls_engine_note(th_tls_engine *engine, const char *text) {
     if (!engine->text[0]) {
@@ -185,7 +185,7 @@ static bool is_about_certificate(unsigned long error) {
                                                  reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE);
 }
 
-/* A call of OpenSSL has failed, and its first error says why. */
+/* A call of OpenSSL has failed, and its first error has the reason. */
 static int failed(th_tls_engine *engine) {
     const unsigned long error = ERR_peek_error();
     const long verified = SSL_get_verify_result(engine->ssl);
@@ -201,7 +201,7 @@ static int failed(th_tls_engine *engine) {
     return engine->code;
 }
 
-/* What the result of a call that has not succeeded means: -EAGAIN, 0 at the end, or a code. */
+/* The meaning of the result of an unsuccessful call: -EAGAIN, 0 at the end, or a code. */
 static int outcome(th_tls_engine *engine, int result) {
     switch (SSL_get_error(engine->ssl, result)) {
     case SSL_ERROR_WANT_READ:
@@ -315,7 +315,7 @@ int th_tls_engine_end(th_tls_engine *engine) {
     return code;
 }
 
-/* ---- what the handshake has found ---- */
+/* ---- the handshake's findings ---- */
 
 /* The subject of a certificate, as an allocated text. */
 static char *subject_of(const X509 *certificate) {

@@ -1,8 +1,8 @@
 /*
  * engine.h: one connection in OpenSSL, between two stores of encrypted bytes. Nothing here waits.
  *
- *     bytes that have come -> in -> [OpenSSL] -> what is read
- *     what is written -> [OpenSSL] -> out -> bytes to be sent
+ *     bytes received -> in -> [OpenSSL] -> bytes read
+ *     bytes written -> [OpenSSL] -> out -> bytes to be sent
  *
  * OpenSSL's calls are made in engine.c and context.c alone (config.c only counts references), so
  * that no task is ever suspended within one, nor within a function that has the address of a
@@ -23,8 +23,8 @@ typedef struct th_tls_engine {
     SSL *ssl;
     th_tls_bytes in; /* memory of TH_TLS_IN bytes; empty wherever a call has wanted more */
     th_tls_bytes out;
-    SSL_SESSION *fresh; /* one that has come and is not kept yet, or NULL */
-    int code;           /* what the connection has failed with, or 0 */
+    SSL_SESSION *fresh; /* a new one that is not kept yet, or NULL */
+    int code;           /* the code with which the connection has failed, or 0 */
     int refused;        /* out could not take bytes: why */
     bool ended;         /* the other side's close_notify has come */
     bool closed;        /* ours is in `out`, or was */
@@ -36,10 +36,10 @@ typedef struct th_tls_engine {
 #define TH_TLS_RECORD ((size_t)16384)
 #define TH_TLS_IN (TH_TLS_RECORD + 1024)
 
-/* What a write encrypts before it is sent. */
+/* Bytes that a write encrypts before they are sent. */
 #define TH_TLS_CHUNK (4 * TH_TLS_RECORD)
 
-/* What is found at the handshake; see thrum/tls.h. */
+/* The findings of the handshake; see thrum/tls.h. */
 typedef struct th_tls_found {
     const char *version;
     const char *cipher;
@@ -74,11 +74,14 @@ int th_tls_engine_end(th_tls_engine *engine);
 /* Whether a read would not want more. */
 bool th_tls_engine_is_readable(th_tls_engine *engine);
 
-/* Notes in words what has happened, unless something has before; the second: that it has failed. */
+/*
+ * Notes a text about an event, unless there is one already; the second function: about a
+ * failure.
+ */
 void th_tls_engine_note(th_tls_engine *engine, const char *text);
 void th_tls_engine_fail(th_tls_engine *engine, int code, const char *text);
 
-/* Reads what the handshake has found: 0 or -ENOMEM. */
+/* Reads the handshake's findings: 0 or -ENOMEM. */
 int th_tls_engine_found(th_tls_engine *engine, th_tls_found *found);
 
 /* Called by OpenSSL: a session has come that may be resumed. It stays the engine's. */

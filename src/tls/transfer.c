@@ -8,7 +8,7 @@
 
 /* ---- reading ---- */
 
-/* One look by the reader, with what has come since the last one. */
+/* One look by the reader, with the bytes received since the last one. */
 static int64_t look(thrum_tls *tls, void *to, size_t size, size_t came, thrum_time deadline) {
     th_tls_engine *engine = &tls->engine;
     thrum_mutex_lock(&tls->lock);
@@ -68,7 +68,7 @@ bool thrum_tls_is_readable(thrum_tls *tls) {
 
 /* ---- writing ---- */
 
-/* Where a write stands in its pieces. */
+/* A write's position in its pieces. */
 typedef struct cursor {
     const thrum_iovec *part;
     size_t offset; /* in that one */
@@ -120,8 +120,8 @@ static int owe(thrum_tls *tls, cursor at, size_t n) {
 }
 
 /*
- * What an earlier write has left behind goes out first. Returns how many bytes of this one that
- * was, since it goes on with the same bytes, or a code.
+ * The rest of an earlier write goes out first. Returns how many bytes of this write that was, since
+ * it goes on with the same bytes, or a code.
  */
 static int64_t resume(thrum_tls *tls, cursor *at, thrum_time deadline) {
     size_t n = th_tls_bytes_length(&tls->owed);
@@ -134,7 +134,7 @@ static int64_t resume(thrum_tls *tls, cursor *at, thrum_time deadline) {
     if (!code && th_tls_bytes_length(&tls->flight)) {
         code = th_tls_send(tls, deadline);
     }
-    if (code) { /* of the alert, perhaps: what the connection has failed with goes before it */
+    if (code) { /* perhaps of the alert: the connection's failure has precedence */
         thrum_mutex_lock(&tls->lock);
         code = tls->engine.code ? tls->engine.code : code;
         thrum_mutex_unlock(&tls->lock);
@@ -184,7 +184,8 @@ static int64_t write_all(thrum_tls *tls, cursor at, thrum_time deadline) {
         if (!code) {
             done += n;
         } else if (n > 0 && !tls->write_code && owe(tls, before, (size_t)n) != 0) {
-            code = tls->write_code = -ENOMEM; /* what follows could not be told from what is sent */
+            /* later bytes could not be told apart from sent ones */
+            code = tls->write_code = -ENOMEM;
         }
     }
     return done > 0 ? done : code;
