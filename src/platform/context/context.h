@@ -33,7 +33,8 @@ void th_context_make(th_context *context, void *bottom, void *top, void (*entry)
 
 /*
  * Saves the caller in *from and goes on with *to. Returns after a switch back, maybe on another
- * thread. Keeps all that the ABI says a call keeps, the floating-point control words included.
+ * thread. Keeps everything that a call keeps by the ABI, including the floating-point control
+ * words.
  */
 void th_context_switch(th_context *from, const th_context *to);
 
@@ -59,8 +60,8 @@ static inline void th_context_set_limit(th_context *context, void *limit) {
 #endif
 
 /*
- * The stack pointer of a suspended context; 0 when it is not known. For one that is not suspended
- * it is the last value, or 0; a context that is just being made or switched may be read.
+ * The stack pointer of a suspended context; 0 when it is not known. For a context that is not
+ * suspended it is the last value, or 0; a context that is just being made or switched may be read.
  */
 uintptr_t th_context_pointer(const th_context *context);
 

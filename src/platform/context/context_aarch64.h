@@ -1,5 +1,5 @@
 /*
- * context_aarch64.h: what a suspended context is on aarch64, for C and for the assembly.
+ * context_aarch64.h: a suspended context on aarch64, for C and for the assembly.
  *
  * Everything lies on the context's own stack; the context itself is the stack pointer. From the
  * saved pointer upwards:

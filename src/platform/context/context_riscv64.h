@@ -1,5 +1,5 @@
 /*
- * context_riscv64.h: what a suspended context is on riscv64, for C and for the assembly.
+ * context_riscv64.h: a suspended context on riscv64, for C and for the assembly.
  *
  * Everything lies on the context's own stack; the context itself is the stack pointer. From the
  * saved pointer upwards:

@@ -29,7 +29,7 @@ void th_context_make(th_context *context, void *bottom, void *top, void (*entry)
     (void)bottom;
 }
 
-/* The switch as a function: the compiler saves around it what a call has to keep. */
+/* The switch as a function: the compiler saves around it the registers that a call has to keep. */
 TH_NOINLINE TH_NO_TSAN void th_context_switch(th_context *from, const th_context *to) {
     th_context_jump(from, to);
 }

@@ -1,5 +1,5 @@
 /*
- * context_x86_64.h: the switch on x86_64 (System V), and what a suspended context is.
+ * context_x86_64.h: the switch on x86_64 (System V), and a suspended context.
  *
  * The switch is inlined where it is used. As a function it costs 20 to 30 ns more in a program: the
  * processor predicts each return by the call before it, and after a switch those calls were another
@@ -7,10 +7,10 @@
  * the prediction of every return above it by one. Inlined there is no call, and two fibers that
  * wait in the same place find each other's predictions right.
  *
- * The compiler saves what it still needs: everything but the stack and frame pointers is declared
- * as overwritten. Nothing is pushed, so the red zone is safe and the unwind tables of the function
- * around it hold: to look at a suspended fiber in gdb, set $rsp, $rbp and $rip to what its context
- * holds.
+ * The compiler saves the values that it still needs: everything but the stack and frame pointers is
+ * declared as overwritten. Nothing is pushed, so the red zone is safe and the unwind tables of the
+ * function around it hold: to look at a suspended fiber in gdb, set $rsp, $rbp and $rip from its
+ * context.
  *
  * The control words cost more than all the rest together (measured on a 2.6 GHz EPYC, ns one way):
  * none 0.6 to 1.0; with mxcsr 4.3; with the x87 word as well 4.4 to 4.9. mxcsr is always loaded,

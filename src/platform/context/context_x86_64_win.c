@@ -22,8 +22,7 @@ static_assert(offsetof(NT_TIB, ExceptionList) == TH_TEB_HANDLERS, "the assembly"
 static_assert(offsetof(NT_TIB, StackBase) == TH_TEB_BASE, "the assembly");
 static_assert(offsetof(NT_TIB, StackLimit) == TH_TEB_LIMIT, "the assembly");
 
-#define FRAME_WORDS                                                                                \
-    8 /* what th_context_entry takes off the stack pointer, and the return address */
+#define FRAME_WORDS 8 /* th_context_entry's stack use, and the return address */
 
 void th_context_begin(void);
 
@@ -64,7 +63,7 @@ void th_context_set_limit(th_context *context, void *limit) {
     context->limit = (uintptr_t)limit;
 }
 
-/* The switch as a function: the compiler saves around it what a call has to keep. */
+/* The switch as a function: the compiler saves around it the registers that a call has to keep. */
 TH_NOINLINE void th_context_switch(th_context *from, const th_context *to) {
     th_context_jump(from, to);
 }

@@ -1,18 +1,18 @@
 /*
- * context_x86_64_win.h: the switch on x86_64 by Microsoft's calling convention, and what a
- * suspended context is.
+ * context_x86_64_win.h: the switch on x86_64 by Microsoft's calling convention, and a suspended
+ * context.
  *
- * It is inlined, and the compiler saves what it still needs, as in context_x86_64.h, whose comments
- * hold here too. A call keeps more here: rdi, rsi, and the lower halves of xmm6 to xmm15. There is
- * no red zone.
+ * It is inlined, and the compiler saves the values that it still needs, as in context_x86_64.h,
+ * whose comments hold here too. A call keeps more here: rdi, rsi, and the lower halves of xmm6 to
+ * xmm15. There is no red zone.
  *
- * The system believes three words of the thread's block (TEB) about the stack: where it begins, how
+ * The system trusts three words of the thread's block (TEB) about the stack: where it begins, how
  * far down it may be used, and where its memory begins. By them it decides whether a touched guard
  * page is an overflow, whether a frame may have a handler of exceptions, and how far a debugger
  * walks. So they belong to the context; the second one is the system's to change when the stack
- * grows, so each switch saves it. So does the word for a list of handlers on the stack, which
- * is Windows' only on 32 bits, but wine's here too: those that lie at lower addresses it takes for
- * inner ones, and a thread's last handler for one of a fiber whose stack is above the thread's.
+ * grows, so each switch saves it. So does the word for a list of handlers on the stack, which is
+ * Windows' only on 32 bits, but wine's here too: wine takes handlers at lower addresses for inner
+ * ones, and so a thread's last handler for one of a fiber whose stack is above the thread's.
  */
 #ifndef TH_CONTEXT_X86_64_WIN_H
 #define TH_CONTEXT_X86_64_WIN_H
