@@ -1,5 +1,5 @@
 /*
- * code.c: names of places in the program's code, calls that stand there, and where code lies.
+ * code.c: names of places in the program's code, the calls there, and the bounds of code.
  *
  * All that is in memory is read inside dl_iterate_phdr, which keeps the loader from unmapping what
  * it shows. Names that are not, are read out of the file (symbols.h) when that is over: no lock of

@@ -1,5 +1,5 @@
 /*
- * cpuset.c: sets of CPUs: those that are granted, and those that share a cache.
+ * cpuset.c: sets of CPUs: the granted ones, and the ones that share a cache.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -29,7 +29,7 @@ int th_os_cpuset_granted(th_os_cpuset *out) {
     return code;
 }
 
-/* Adds a list such as "0-3,8,10-11". False at an error; what stands before it has been added. */
+/* Adds a list such as "0-3,8,10-11". False at an error; the part before it has been added. */
 static bool add_list(th_os_cpuset *set, const char *text) {
     while (*text >= '0' && *text <= '9') {
         char *end;

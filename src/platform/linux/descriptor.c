@@ -31,7 +31,7 @@ int64_t th_system_pipe_writev(int fd, const th_os_part parts[], unsigned n) {
         }
         if (result == -EOPNOTSUPP || result == -EINVAL || result == -ENOSYS) {
             th_store_relaxed(&xold, true); /* relaxed: each thread may find out for itself */
-        } /* otherwise a sandbox, or the file: the plain call tells */
+        } /* otherwise a sandbox, or the file: the plain call decides */
     }
     return th_pipe_writev_masked(fd, parts, n);
 }

@@ -1,7 +1,7 @@
 /*
- * file.c: calls on files that only Linux has, or has otherwise: reads and writes of what is in
- * memory, appends to any file, copies by the system, holes, locks of an open file, entries of
- * directories, changes.
+ * file.c: calls on files that only Linux has, or has otherwise: reads and writes of the page cache,
+ * appends to any file, copies by the system, holes, locks of an open file, entries of directories,
+ * changes.
  */
 #include "platform/unix/system.h"
 
@@ -61,7 +61,7 @@ int64_t th_system_file_copy(th_file_request *r) {
     int64_t n = syscall(SYS_copy_file_range, r->fd, &from, r->to, &to, (size_t)r->length, 0L);
     /*
      * It finds the end of files of /proc at once, and refuses those that are open to append, or on
-     * two file systems. A sandbox refuses it with any code; reads and writes tell what is true.
+     * two file systems. A sandbox refuses it with any code; reads and writes give the right one.
      */
     return n > 0 || (n < 0 && th_os_errno_get() == EINTR) ? n : th_file_copy_by_hands(r);
 }

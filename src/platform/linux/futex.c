@@ -47,8 +47,8 @@ int th_os_futex_wait(uint32_t *xword, uint32_t value, int64_t deadline) {
 #if TH_TSAN
     /*
      * The sanitizer puts a signal off until the thread calls a function that it knows, and it knows
-     * neither this call nor that of th_os_now: so the thread asks for nothing of one that it does
-     * know, before the first sleep and every so often.
+     * neither this call nor that of th_os_now: so the thread makes an empty call of a function that
+     * it does know, before the first sleep and every so often.
      */
     for (;;) {
         pthread_sigmask(SIG_BLOCK, NULL, NULL);

@@ -115,7 +115,7 @@ static int advise_each(char *addr, size_t size, size_t stride, unsigned count, i
 
 /*
  * A kernel may know the single calls and not these (before 6.15), and a sandbox may forbid them. So
- * what was refused once is not asked for again.
+ * a call that was refused once is not tried again.
  */
 int th_os_guards_madvise(char *low, size_t size, size_t stride, unsigned count) {
     static bool xrefused;
@@ -129,7 +129,7 @@ int th_os_guards_madvise(char *low, size_t size, size_t stride, unsigned count) 
     int code = advise_each(low, size, stride, count, MADV_GUARD_INSTALL);
     if (code != 0) {
         th_store_relaxed(&xrefused, true); /* relaxed: as above */
-    } else {                               /* what is not touched now is touched by its user */
+    } else {                               /* pages not touched now are touched by their user */
         (void)advise_each(low + stride - page, page, stride, count, MADV_POPULATE_WRITE);
     }
     return code;

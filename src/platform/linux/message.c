@@ -46,7 +46,7 @@ int th_system_send_some(int fd, const th_os_message messages[], unsigned n) {
     return (int)RETRY(sendmmsg(fd, b.headers, n, MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
-/* With MSG_TRUNC the system tells how long a message was that did not fit. */
+/* With MSG_TRUNC the system returns the full length of a message that did not fit. */
 int th_system_receive_some(int fd, th_os_message messages[], unsigned n) {
     static uint32_t xanswer;
     batch b;

@@ -1,7 +1,8 @@
 /*
  * optional.h: calls of the system that may be missing: the kernel is older, or a sandbox refuses
  * them. Each can be replaced by a plainer one. A sandbox may refuse a call with any code, even one
- * that the call returns itself, such as EAGAIN. So the system is asked once, apart from real calls.
+ * that the call returns itself, such as EAGAIN. So the system is probed once, apart from real
+ * calls.
  */
 #ifndef TH_LINUX_OPTIONAL_H
 #define TH_LINUX_OPTIONAL_H

@@ -215,8 +215,8 @@ static uint32_t bits_of(uint32_t events) {
 }
 
 /*
- * Workers look on the stack of the task that is about to wait, in a context of their own: what they
- * write there is hidden from the thread sanitizer (base/annotate.h).
+ * Workers look on the stack of the task that is about to wait, in a context of their own: their
+ * writes there are hidden from the thread sanitizer (base/annotate.h).
  */
 
 /* The time until the deadline; false: it has passed, or there is none to be waited for. */

@@ -1,5 +1,5 @@
 /*
- * private.c: who is at the other side of a UNIX socket.
+ * private.c: the identity of a UNIX socket's peer.
  */
 #include "platform/unix/system.h"
 

@@ -5,7 +5,7 @@
  * which the signal brings along: so a signal that comes late, or from another process, answers
  * nothing.
  *
- *     IDLE -> CLAIMED     by an asker, who then writes the question
+ *     IDLE -> CLAIMED     by an asker, which then writes the question
  *     CLAIMED -> ASKED    by the asker, who then sends the signal
  *     ASKED -> ANSWERING  by the handler, which then writes the answer
  *     ANSWERING -> ANSWERED  by the handler
@@ -185,7 +185,7 @@ int th_os_probe_open(int number, int but) {
     return code;
 }
 
-/* With the lock. What the program has put in its place stays. */
+/* With the lock. If the program has replaced the handler, its action stays. */
 static void give_back(int number) {
     struct sigaction now;
     if (sigaction(number, NULL, &now) == 0 && is_ours(&now)) {

@@ -1,5 +1,5 @@
 /*
- * process.c: starting programs, and what becomes of them.
+ * process.c: starting programs, and waiting for their end.
  *
  * The child shares the memory of the process (CLONE_VM), and the thread that starts it sleeps until
  * the program is loaded (CLONE_VFORK): no page tables are copied, however large the process is, and
@@ -112,7 +112,7 @@ static int clone_masked(th_child *child, int *fd) {
     return pid;
 }
 
-/* Whether the child has given up; it says so in memory, or by the pipe. */
+/* Whether the child has given up; it reports that in memory, or by the pipe. */
 static th_child_told ask_child(const th_child *child, const int ends[2]) {
     th_child_told told = {child->told.code, child->told.step};
     if (ends[1] >= 0) {
@@ -147,7 +147,7 @@ static int make_child(th_child *child, th_os_process *out, th_child_told *told) 
     return told->code;
 }
 
-/* One that has not become a program, or that cannot be waited for, is nobody's. */
+/* Drops a child that has not executed its program, or that cannot be waited for. */
 static void drop_child(th_os_process *process, bool runs) {
     if (process->pid > 0) {
         if (runs) {

@@ -81,7 +81,10 @@ static IN_CHILD int move_up(int *fd, unsigned n) {
     return 0;
 }
 
-/* Puts it to a number, which may be beyond RLIMIT_NOFILE: the system says the same of both then. */
+/*
+ * Puts it to a number, which may be beyond RLIMIT_NOFILE: the system returns the same code for
+ * both.
+ */
 static IN_CHILD int put_at(int from, unsigned number) {
     int code = CALL(SYS_dup3, (long)from, (long)number, 0L);
 #ifdef SYS_dup2
@@ -91,7 +94,7 @@ static IN_CHILD int put_at(int from, unsigned number) {
     return is_open ? -EMFILE : code;
 }
 
-/* Puts all of them to their numbers; what stands in the way has been moved before. */
+/* Puts all of them to their numbers; descriptors in the way have been moved before. */
 static IN_CHILD int set_fds(th_child *child) {
     const th_os_program *program = child->program;
     const unsigned n = program->fds_count;
@@ -150,7 +153,7 @@ static IN_CHILD void close_named(const char *at, long length, unsigned first, in
     }
 }
 
-/* Before Linux 5.9: what /proc names; without that, all numbers that there may be. */
+/* Before Linux 5.9: the numbers in /proc; without that, all possible numbers. */
 static IN_CHILD void close_listed(unsigned first, int tell) {
     _Alignas(entry) char piece[1024];
     long folder =

@@ -1,5 +1,5 @@
 /*
- * process_child.h: what a child does between its beginning and its program, in the memory of the
+ * process_child.h: the steps of a child between its beginning and its program, in the memory of the
  * thread that has started it.
  */
 #ifndef TH_LINUX_PROCESS_CHILD_H
@@ -7,7 +7,7 @@
 
 #include "platform/platform.h"
 
-/* What a start is about, as th_os_process_start tells it. */
+/* The subject of a failed start, as th_os_process_start returns it. */
 typedef enum th_child_step {
     TH_CHILD_PROCESS,
     TH_CHILD_FOLDER,
@@ -16,7 +16,7 @@ typedef enum th_child_step {
     TH_CHILD_PROGRAM
 } th_child_step;
 
-/* What it says when it gives up. */
+/* Its report when it gives up. */
 typedef struct th_child_told {
     int code;
     th_child_step step;
@@ -27,7 +27,7 @@ typedef struct th_child {
     bool stays_ignored[TH_OS_SIGNALS];
     th_os_cpuset cpus;
     long cpus_size; /* bytes of `cpus`; 0: those of the caller */
-    int tell;       /* a descriptor to say it on, too, if it has memory of its own; or -1 */
+    int tell;       /* a descriptor to report on, too, if it has its own memory; or -1 */
     /* Written by the child: */
     volatile bool began; /* so the memory is shared */
     volatile th_child_told told;

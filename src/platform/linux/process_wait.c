@@ -1,5 +1,5 @@
 /*
- * process_wait.c: what becomes of a program that was started.
+ * process_wait.c: the end of a started process.
  */
 #include <errno.h>
 #include <sys/ioctl.h>
@@ -15,7 +15,7 @@
 #define __WALL 0x40000000
 #endif
 
-/* What the system tells of a process that it has forgotten otherwise; since Linux 6.15. */
+/* The system's record of a process that has been reaped; since Linux 6.15. */
 typedef struct info {
     uint64_t mask;
     uint64_t group;
@@ -25,14 +25,14 @@ typedef struct info {
 #define INFO_EXIT 8u
 #define GET_INFO _IOWR(0xFF, 11, info)
 
-/* What wait's status word says. */
+/* Decodes wait's status word. */
 static void tell_status(int status, th_os_ended *ended) {
     *ended = (th_os_ended){WIFEXITED(status) ? WEXITSTATUS(status) : -1,
                            WIFSIGNALED(status) ? WTERMSIG(status) : 0,
                            WIFSIGNALED(status) && WCOREDUMP(status)};
 }
 
-/* One that the system has forgotten, but for its descriptor. */
+/* For a process that the system has forgotten, except for its descriptor. */
 int th_system_forgotten(const th_os_process *process, th_os_ended *ended) {
     info i = {.mask = INFO_EXIT};
     if (process->fd < 0 || RETRY(syscall(SYS_ioctl, (long)process->fd, (long)GET_INFO, &i)) < 0 ||
@@ -44,8 +44,8 @@ int th_system_forgotten(const th_os_process *process, th_os_ended *ended) {
 }
 
 /*
- * A child that is killed before it has executed its program has no signal that tells its end, and
- * only __WALL waits for such ones; before Linux 4.7 waitid refuses that word.
+ * A child that is killed before it has executed its program sends no signal at its end, and only
+ * __WALL waits for such children; before Linux 4.7 waitid refuses that word.
  */
 static int64_t wait_once(idtype_t kind, id_t number, siginfo_t *said, int options) {
     const int64_t code = RETRY(waitid(kind, number, said, options | __WALL));

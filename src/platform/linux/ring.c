@@ -123,7 +123,10 @@ int th_os_ring_open(th_os_ring *out, unsigned most) {
     return code;
 }
 
-/* The number is forgotten before it is free: the child of a fork closes what it finds here. */
+/*
+ * The number is forgotten before it is free: the child of a fork closes the descriptor that it
+ * finds here.
+ */
 void th_os_ring_abandon(th_os_ring *ring) {
     const int saved = th_os_errno_get();
     const int fd = ring->fd;
@@ -180,7 +183,7 @@ unsigned th_os_ring_send(th_os_ring *ring, unsigned n) {
     const unsigned told = th_os_fails(TH_OS_FAULT_RING_SEND) ? n / 2 : n;
     const long begun = syscall(SYS_io_uring_enter, ring->fd, (long)told, 0L, 0L, NULL, 0L);
     const unsigned taken = begun > 0 ? (unsigned)begun : 0;
-    /* relaxed: what the system has not taken it has not seen */
+    /* relaxed: the system has not seen entries that it has not taken */
     th_store_relaxed(ring->sq_tail, *ring->sq_tail - (n - taken));
     th_os_errno_set(saved);
     return taken;

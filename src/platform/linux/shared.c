@@ -1,6 +1,6 @@
 /*
- * shared.c: descriptors whose description other processes share: they are opened once more, or
- * asked for what is in memory.
+ * shared.c: descriptors whose description other processes share: they are opened again, or read
+ * from the page cache only.
  */
 #define _GNU_SOURCE
 #include "platform/platform.h"
@@ -24,7 +24,7 @@
 #define MAJOR_TTY_OTHER 5u
 #define MINOR_PTMX 2u /* each open makes another terminal */
 
-/* Whether what is opened again by its name is the same. */
+/* Whether opening it again by its name gives the same object. */
 static bool is_same_again(int fd) {
     struct stat status;
     if (fstat(fd, &status) < 0) {

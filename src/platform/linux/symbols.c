@@ -22,7 +22,7 @@
 
 #define IS_64 (sizeof(ElfW(Addr)) == 8)
 
-/* What the file must be made for; 0: its program headers alone tell. */
+/* The machine that the file must be made for; 0: its program headers alone decide. */
 #if defined(__x86_64__)
 #define MACHINE EM_X86_64
 #elif defined(__aarch64__)
@@ -62,7 +62,7 @@ static bool is_mapped(const struct dl_phdr_info *info, uint64_t at, uint64_t siz
     return false;
 }
 
-/* Takes the build-id if it stands in this part, which has notes. */
+/* Takes the build-id if it is in this part, which has notes. */
 static void note_id(th_module *module, const unsigned char *notes, const ElfW(Phdr) * part) {
     const uint64_t align = part->p_align == 8 ? 8 : 4;
     uint64_t at = 0;
@@ -134,7 +134,7 @@ static int open_file(const char *path, struct stat *out) {
         return -ENOENT;
     }
     int fd = above_standard(open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-    /* Another one may stand there by now. */
+    /* Another file may be there by now. */
     if (fd >= 0 && (fstat(fd, out) != 0 || !S_ISREG(out->st_mode))) {
         (void)close(fd);
         return -ENOENT;
@@ -183,7 +183,7 @@ static bool is_mapping_of(const char *line, uintptr_t address, const file *f) {
            makedev(major_number, minor_number) == f->device && number == f->number;
 }
 
-/* Whether the address was mapped from this file, as far as the system tells. */
+/* Whether the address was mapped from this file, as far as the system reports it. */
 static bool is_mapped_from(file *f, uintptr_t address) {
     th_symbols *s = th_symbols_of(f->symbols);
     char *text = (char *)s->piece;
@@ -224,7 +224,7 @@ static bool is_native(const ElfW(Ehdr) * head) {
            head->e_shentsize == sizeof(ElfW(Shdr));
 }
 
-/* Whether the file is the module's; `vouched`: the system says so. */
+/* Whether the file is the module's; `vouched`: the system guarantees it. */
 static bool is_of_module(file *f, bool vouched) {
     th_symbols *s = th_symbols_of(f->symbols);
     const th_module *m = &s->module;
@@ -292,7 +292,7 @@ static bool find_symbol(file *f, const ElfW(Shdr) * table, uintptr_t address, El
     return false;
 }
 
-/* A name may hold anything; one that no compiler makes names nothing. */
+/* A name may hold anything; a name that no compiler makes is ignored. */
 static bool is_name(const char *name) {
     const unsigned char *at = (const unsigned char *)name;
     while (*at > ' ' && *at != 0x7f) {

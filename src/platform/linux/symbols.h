@@ -1,18 +1,18 @@
 /*
  * symbols.h: names of functions out of the file that a part of the program was loaded from.
  *
- * What is loaded of a file has the names that it exports. Those of its static functions, and all of
- * them in a program that exports none, stand only in the file's symbol table (.symtab), which is
+ * The loaded part of a file has the names that it exports. The names of its static functions, and
+ * all names in a program that exports none, are only in the file's symbol table (.symtab), which is
  * read for each question and kept nowhere.
  *
  * A file is a stranger: since the program was loaded it may have been replaced, cut off, or put
  * there by somebody else. So it must prove that it is the file of the *module* in memory: it is an
  * ELF file of this processor with the same program headers, and has the module's build-id; a module
  * without one must have been mapped from this very file (/proc/self/exe is, by the kernel's word,
- * others by device and number as /proc/self/maps has them). All that stands in it is a claim, held
- * against the file's size before it is used. It is read by pread, not mapped: a mapping of a file
- * that somebody cuts off meanwhile ends in SIGBUS. What a question may read is counted (`left`), so
- * no table, however large, takes a report's time without end.
+ * others by device and number as /proc/self/maps has them). Everything in it is only a claim,
+ * checked against the file's size before it is used. It is read by pread, not mapped: a mapping of
+ * a file that somebody cuts off meanwhile ends in SIGBUS. The amount that a question may read is
+ * counted (`left`), so no table, however large, takes a report's time without end.
  *
  * To open the file does not touch the program: only regular files are opened (stat comes first),
  * without waiting, without taking a terminal; the descriptor is above 2, and is closed before the
@@ -31,13 +31,13 @@
 #define TH_PIECE_BYTES 16384u
 #define TH_MODULE_ID 64u /* a build-id has 20 bytes as a rule */
 
-/* A module in memory: where its file is, and what that must have. */
+/* A module in memory: the path of its file, and the data that must match it. */
 typedef struct th_module {
     char path[TH_MODULE_PATH]; /* "": none that may be opened */
     bool is_program;           /* /proc/self/exe is tried before the path */
     unsigned parts;            /* the number of program headers */
     uint64_t parts_sum;        /* th_module_sum of them */
-    uint64_t id_at;            /* where the build-id stands in the file */
+    uint64_t id_at;            /* the place of the build-id in the file */
     size_t id_size;            /* 0: the module has none */
     unsigned char id[TH_MODULE_ID];
     uintptr_t mapped; /* an address in memory that was mapped from the file */
@@ -57,14 +57,14 @@ static inline th_symbols *th_symbols_of(th_os_symbols *symbols) {
 uint64_t th_module_sum(uint64_t sum, const void *bytes, size_t size);
 
 /*
- * Fills in what must be known of a module around an address. While the loader keeps it where it is
+ * Fills in the record of the module around an address. While the loader keeps it where it is
  * (inside dl_iterate_phdr); takes nothing, and opens nothing.
  */
 void th_module_note(th_module *module, const struct dl_phdr_info *info, uintptr_t address);
 
 /*
  * Looks for the function around an address, which is the file's (place->offset), and fills in its
- * name and what is past its beginning, or leaves the name empty. Leaves errno changed.
+ * name and the offset from its beginning, or leaves the name empty. Leaves errno changed.
  */
 void th_symbols_find(th_os_symbols *symbols, th_os_place *place);
 

@@ -1,6 +1,6 @@
 /*
- * thread.c: what Linux knows of threads beyond POSIX: names, numbers, CPUs, the files below /proc,
- * a fence of all threads, the slack of timers, stacks.
+ * thread.c: threads on Linux beyond POSIX: names, numbers, CPUs, the files below /proc, a fence of
+ * all threads, the slack of timers, stacks.
  */
 #include "platform/unix/system.h"
 
@@ -51,7 +51,7 @@ int th_system_thread_create_on(pthread_t *id, void *(*entry)(void *), void *arg,
 #endif
 }
 
-/* ---- what is told of one ---- */
+/* ---- the state of a thread ---- */
 
 uint64_t th_os_thread_number(void) {
     return (uint64_t)syscall(SYS_gettid);
@@ -71,7 +71,7 @@ static bool read_about(uint64_t number, const char *name, char text[], size_t si
     return length > 0;
 }
 
-/* "123 (name) S ...": the name may hold anything; the state stands after its last parenthesis. */
+/* "123 (name) S ...": the name may hold anything; the state is after its last parenthesis. */
 bool th_os_thread_waits(uint64_t number) {
     char text[128];
     const char *end = read_about(number, "stat", text, sizeof text) ? strrchr(text, ')') : NULL;
@@ -136,7 +136,7 @@ unsigned long th_os_timer_slack(unsigned long ns) {
 
 /*
  * For the main thread's stack the C library would read a file. The address of the random bytes that
- * the kernel has put above the first frame tells as well where the stack begins.
+ * the kernel has put above the first frame also shows the beginning of the stack.
  */
 void th_os_stack(uintptr_t *low, uintptr_t *high) {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);

@@ -6,9 +6,9 @@
  * keeps it in cpu.cfs_quota_us and cpu.cfs_period_us (-1: none), version 2 in cpu.max ("max":
  * none), and both versions may be mounted at once.
  *
- * /proc/self/cgroup names the process's group inside each hierarchy; /proc/self/mountinfo tells
- * where a hierarchy, or a part of it (a container's), is mounted. A mount that shows some other
- * part says nothing about this process. A file that cannot be read or understood sets no limit.
+ * /proc/self/cgroup names the process's group inside each hierarchy; /proc/self/mountinfo has the
+ * place where a hierarchy, or a part of it (a container's), is mounted. A mount that shows some
+ * other part is not about this process. A file that cannot be read or understood sets no limit.
  */
 #define _GNU_SOURCE
 #include "platform/platform.h"
@@ -299,7 +299,10 @@ static bool read_line(const char *root, const char *folder, const char *name, ch
     return ok;
 }
 
-/* Reads a positive number and the blanks behind it; *rest is what follows. 0: there is none. */
+/*
+ * Reads a positive number and the blanks behind it; *rest is the following text. 0: there is
+ * none.
+ */
 static uint64_t positive(const char *text, const char **rest) {
     if (*text < '0' || *text > '9') {
         return 0;
