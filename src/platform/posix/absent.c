@@ -1,7 +1,7 @@
 /*
- * absent.c: what neither POSIX nor the port to Windows has, and the contract lets a system refuse:
- * transfers without a thread or at once, splices, descriptors that are opened once more, streams
- * that are printed to a function.
+ * absent.c: calls that neither POSIX nor the port to Windows has, and that a system may refuse by
+ * the contract: transfers without a thread or at once, splices, descriptors that are opened once
+ * more, streams that are printed to a function.
  */
 #include <errno.h>
 
@@ -66,7 +66,7 @@ int64_t th_os_io_readv_cached(int fd, const th_os_part parts[], unsigned n) {
     return -EOPNOTSUPP;
 }
 
-/* ---- whether a transfer of a file would wait: nobody can say ---- */
+/* ---- whether a transfer of a file would wait: unknown ---- */
 
 int64_t th_os_file_readv_now(int fd, const th_os_part parts[], unsigned n, int64_t offset) {
     (void)fd;

@@ -1,5 +1,5 @@
 /*
- * absent_posix.c: what POSIX does not know, and Windows does: questions to running threads, changes
+ * absent_posix.c: calls that Windows has and POSIX does not: questions to running threads, changes
  * of files. The simulator has none of them either.
  */
 #include <errno.h>

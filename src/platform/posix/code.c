@@ -1,5 +1,5 @@
 /*
- * code.c: places in the code, of which POSIX tells nothing: they are addresses.
+ * code.c: places in the code. POSIX has no names for them: they are addresses.
  */
 #include "platform/unix/system.h"
 

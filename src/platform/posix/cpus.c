@@ -1,6 +1,5 @@
 /*
- * cpus.c: how many CPUs there are. POSIX has no set of those that a thread may use, no caches and
- * no quotas.
+ * cpus.c: how many CPUs there are. POSIX has no set of CPUs for a thread, no caches and no quotas.
  */
 #include "platform/unix/system.h"
 

@@ -43,7 +43,7 @@ int th_system_send_some(int fd, const th_os_message messages[], unsigned n) {
     return sent < 0 ? (int)sent : 1;
 }
 
-/* POSIX does not tell how long a message was that did not fit, only that it was longer. */
+/* POSIX does not return the length of a message that did not fit, only that it was longer. */
 int th_system_receive_some(int fd, th_os_message messages[], unsigned n) {
     struct iovec part;
     struct msghdr header = header_of(messages, &part, sizeof messages->address.words);

@@ -3,7 +3,7 @@
  */
 #include "platform/unix/system.h"
 
-/* What the first signal told does not come again. */
+/* The first signal's data does not come again. */
 void th_system_signal_again(int number, const siginfo_t *info) {
     (void)info;
     pthread_kill(pthread_self(), number);

@@ -1,6 +1,6 @@
 /*
- * file.c: calls on files that POSIX has only by halves. What it lacks is refused (-EOPNOTSUPP,
- * -ENOSYS), or made of two calls where nobody can tell.
+ * file.c: calls on files that POSIX has only by halves. Calls that it lacks are refused
+ * (-EOPNOTSUPP, -ENOSYS), or made of two calls if the difference cannot be seen.
  */
 #include "platform/unix/system.h"
 
@@ -59,7 +59,7 @@ static size_t length_of(const char *name) {
     return (sizeof(entry) + strlen(name) + 1 + sizeof(uint64_t) - 1) & ~(sizeof(uint64_t) - 1);
 }
 
-/* The entries that fit, from where the descriptor stands, which is then behind them. */
+/* The entries that fit, from the descriptor's position, which is then behind them. */
 static int64_t read_some(DIR *folder, th_file_request *r) {
     const off_t begin = lseek(dirfd(folder), 0, SEEK_CUR); /* telldir does not know it yet */
     size_t done = 0;
@@ -83,7 +83,7 @@ static int64_t read_some(DIR *folder, th_file_request *r) {
         at = telldir(folder);
     }
     if (done) {
-        seekdir(folder, at); /* what was read ahead is not lost */
+        seekdir(folder, at); /* entries read ahead are not lost */
     } else if (failed) {
         (void)lseek(dirfd(folder), begin, SEEK_SET);
     }

@@ -1,11 +1,11 @@
 /*
  * futex.c: sleeping on a word and waking its sleepers, by a mutex and a condition variable.
  *
- * A sleeper stands in a list, with a mutex and a condition variable of its own; which list, the
- * word's address tells. The list's lock is held while the word is compared and while sleepers are
- * taken off, so a wake that comes after the word has changed finds the sleeper or keeps it from
- * sleeping. The word itself is only read by the sleeper: a waker does not touch it. Who was taken
- * off stays until it has been woken.
+ * A sleeper is in a list, with its own mutex and condition variable; the word's address selects the
+ * list. The list's lock is held while the word is compared and while sleepers are taken off, so a
+ * wake that comes after the word has changed finds the sleeper or keeps it from sleeping. The word
+ * itself is only read by the sleeper: a waker does not touch it. A sleeper that was taken off stays
+ * until it has been woken.
  *
  * Handlers of signals wake, too (io/signal.c, core/watch/dump_signal.c). The lists' locks have
  * signals blocked (masked_lock.h). A thread that lets signals in, *exposed*, sleeps without
@@ -62,7 +62,7 @@ static void in_parent(void) {
     th_masked_unlock(&lists[0].lock, &before);
 }
 
-/* Those who slept are not in this process. */
+/* The sleepers are not in this process. */
 static void in_child(void) {
     for (unsigned i = 0; i < LISTS; i++) {
         lists[i].first = NULL;
@@ -141,7 +141,7 @@ int th_os_futex_wait(uint32_t *xword, uint32_t value, int64_t deadline) {
     sigset_t before;
     list *l = list_of(xword);
     th_masked_lock(&l->lock, &before);
-    /* relaxed: the caller orders what it reads; the lock orders it with the wake */
+    /* relaxed: the caller orders its reads; the lock orders it with the wake */
     if (th_load_relaxed(xword) != value) {
         th_masked_unlock(&l->lock, &before);
         return -EAGAIN;

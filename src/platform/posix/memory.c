@@ -1,5 +1,5 @@
 /*
- * memory.c: whole pages: mapping them, giving them back, counting those that were used.
+ * memory.c: whole pages: mapping them, giving them back, counting the used ones.
  *
  * MAP_ANONYMOUS came into POSIX in 2024; every system has it, so this file sees more names.
  */
@@ -31,7 +31,7 @@ int th_os_remap(void *addr, size_t size) {
 }
 
 /* POSIX has no call that gives pages back and keeps the mapping: they are mapped anew. No guard is
- * inside what core discards; guards by mprotect lie beside it. */
+ * inside the range that core discards; guards by mprotect are beside it. */
 int th_os_discard(void *addr, size_t size) {
     return th_os_remap(addr, size);
 }
@@ -54,7 +54,7 @@ size_t th_os_map_count_max(void) {
     return MAP_COUNT_GUESS;
 }
 
-/* A page that was never written reads as zeroes, and so does one that was given back. */
+/* A page that was never written, or was given back, reads as zeroes. */
 TH_NO_TSAN TH_NO_ASAN size_t th_os_untouched(void *addr, size_t size) {
     const volatile uint64_t *words = addr;
     const size_t count = size / sizeof *words;

@@ -1,5 +1,5 @@
 /*
- * missing.c: what POSIX does not have of files (absent.c has the rest).
+ * missing.c: calls on files that POSIX does not have (absent.c has the rest).
  */
 #include "platform/unix/system.h"
 

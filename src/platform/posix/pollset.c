@@ -1,16 +1,17 @@
 /*
  * pollset.c: sets of descriptors by poll(), and the wake-ups in them (wakeup.c).
  *
- * poll() tells a state, again and again; the contract wants changes. So each member of a set has
- * bits that are *wanted*. A wait asks for these alone, and what it tells is no longer wanted, until
- * a call on the descriptor has been made that may have found nothing left (unix/io/edge.h): whoever
- * waits for an event has made one. That the other side has ended is told once more, whatever is
- * wanted. A bit that is wanted once too often costs a spurious event. An answer to a question from
- * before such a call may be out of date, so it is dropped: poll() tells again what is still so.
+ * poll() reports a state, again and again; the contract wants changes. So each member of a set has
+ * bits that are *wanted*. A wait polls for these alone, and a reported bit is no longer wanted,
+ * until a call on the descriptor has been made that may have found nothing left (unix/io/edge.h): a
+ * caller that waits for an event has made one. The end of the peer is reported once more,
+ * regardless of the wanted bits. A bit that is wanted once too often costs a spurious event. An
+ * answer to a poll from before such a call may be out of date, so it is dropped: poll() reports a
+ * lasting state again.
  *
- * A set is named by the reading end of its wake-up. What belongs to a number, as a set's, an
- * alarm's or a member's, stands in its slot. One lock protects all of it; handlers of signals take
- * it, too (masked_lock.h). Who sleeps in poll() does not hold it (pollset_sleepers.c).
+ * A set is named by the reading end of its wake-up. The data of a number, as a set's, an alarm's or
+ * a member's, is in its slot. One lock protects all of it; handlers of signals take it, too
+ * (masked_lock.h). A thread that sleeps in poll() does not hold it (pollset_sleepers.c).
  */
 #include "platform/posix/pollset.h"
 
@@ -71,7 +72,7 @@ int th_os_wakeup_open(void) {
     return code;
 }
 
-/* A wake-up has a second descriptor, and is closed as any other, too: one that has a record. */
+/* A wake-up has a second descriptor, and is closed like any other: it has a record. */
 static void close_other_end(slot *s) {
     /* relaxed: nobody sets it any more */
     const int end = th_load_relaxed(&s->xwrite) ? th_xchg_relaxed(&s->xwrite, 0) - 1 : -1;

@@ -1,6 +1,6 @@
 /*
- * pollset.h: what sets of descriptors are (pollset.c), how they are waited for (pollset_wait.c),
- * and by whom (pollset_sleepers.c). All of it is protected by the one lock.
+ * pollset.h: sets of descriptors (pollset.c), the waits for them (pollset_wait.c), and the waiting
+ * threads (pollset_sleepers.c). All of it is protected by the one lock.
  */
 #ifndef TH_POSIX_POLLSET_H
 #define TH_POSIX_POLLSET_H
@@ -16,11 +16,11 @@ typedef struct set set;
 /* A descriptor in a set. */
 typedef struct member {
     int fd;
-    uint32_t wanted;        /* TH_OS_IN, TH_OS_OUT: what is still to be told */
-    bool ended;             /* it was told that the other side has ended */
+    uint32_t wanted;        /* TH_OS_IN, TH_OS_OUT: bits still to be reported */
+    bool ended;             /* the peer's end has been reported */
     uint64_t read, written; /* the turn of the last wait that had begun when it was last tried */
     uint64_t key;
-    uint64_t device; /* what it names */
+    uint64_t device; /* the object that it names */
     uint64_t inode;
     set *set;
     struct member *next; /* of the set */
@@ -43,7 +43,7 @@ struct set {
     unsigned alarms_count;
 };
 
-/* What is known of a number. */
+/* The record of a number. */
 typedef struct slot {
     int xwrite; /* of a wake-up: its other end, plus 1; 0: none */
     set *set;   /* whose number it is */
@@ -51,7 +51,7 @@ typedef struct slot {
     int64_t alarm; /* of an alarm: when it goes off */
 } slot;
 
-/* What one of the system's answers is about. */
+/* The subject of one of the system's answers. */
 typedef struct asked {
     const set *set;
     uint64_t key; /* of the nested set, if `is_nested` */
@@ -68,7 +68,7 @@ typedef struct sleeper {
     int kick[2];
     bool kicked;
     uint64_t turn;  /* grows with each wait */
-    th_pollfd *fds; /* the question, and what each part of it is about */
+    th_pollfd *fds; /* the question, and the subject of each part of it */
     asked *asked;
     unsigned count;
     unsigned room;

@@ -1,10 +1,10 @@
 /*
- * pollset_sleepers.c: who sleeps in poll() for sets of descriptors; see pollset.c.
+ * pollset_sleepers.c: threads that sleep in poll() for sets of descriptors; see pollset.c.
  *
- * A *sleeper* stands in a list with a wake-up of its own, its *kick*, by which it learns that its
- * question is out of date. There are as many sleepers as sets, made and closed with them, and more
- * only while more sleep at a time: so a wait is not refused for want of descriptors, and none stay
- * open behind the last set.
+ * A *sleeper* is in a list with its own wake-up, its *kick*, which signals that its poll is out of
+ * date. There are as many sleepers as sets, made and closed with them, and more only while more
+ * sleep at a time: so a wait is not refused for want of descriptors, and none stay open behind the
+ * last set.
  *
  * All of it is protected by the lock of pollset.c.
  */
@@ -14,8 +14,8 @@
 #include <sched.h>
 #include <stdlib.h>
 
-static sleeper *sleepers; /* those that are in poll() */
-static sleeper *rested;   /* those that are kept for later waits */
+static sleeper *sleepers; /* sleepers in poll() */
+static sleeper *rested;   /* sleepers kept for later waits */
 static unsigned made;     /* of both */
 static unsigned sets;
 static uint64_t turn; /* of the last wait that began */
@@ -37,7 +37,7 @@ static bool covers(const sleeper *s, const set *of) {
     return false;
 }
 
-/* Those that sleep in this set ask anew; NULL: all of them. */
+/* Makes the sleepers in this set poll anew; NULL: all of them. */
 void th_pollset_kick(const set *of) {
     for (sleeper *s = sleepers; s; s = s->next) {
         if (!s->kicked && (!of || covers(s, of))) {
@@ -47,7 +47,7 @@ void th_pollset_kick(const set *of) {
     }
 }
 
-/* Whether one that was kicked has not left poll() yet; of those up to this turn. */
+/* Whether a kicked sleeper, up to this turn, has not left poll() yet. */
 static bool is_asking(uint64_t until) {
     for (const sleeper *s = sleepers; s; s = s->next) {
         if (s->kicked && s->turn <= until) {
@@ -58,9 +58,9 @@ static bool is_asking(uint64_t until) {
 }
 
 /*
- * It gives up the lock meanwhile. What poll() asks for stays open meanwhile, on Linux at least: a
- * port would stay taken, and the other side would not learn that nobody reads any more. So what
- * takes a descriptor out of sets waits for those who ask.
+ * It gives up the lock meanwhile. A descriptor stays open while poll() uses it, on Linux at least:
+ * a port would stay taken, and the peer would not see that nobody reads any longer. So a call that
+ * takes a descriptor out of sets waits for the threads in poll().
  */
 void th_pollset_await_askers(sigset_t *before) {
     const uint64_t until = turn;

@@ -39,7 +39,7 @@ static bool ask_set(sleeper *s, const set *of, asked about) {
     return fits;
 }
 
-/* Of all sets of the wait, and of those in them. */
+/* Polls all sets of the wait, and the sets in them. */
 static int ask_all(sleeper *s) {
     s->count = 0;
     bool fits = ask(s, s->kick[0], POLLIN, (asked){0});
@@ -103,7 +103,7 @@ static uint32_t bits_of(int revents) {
     return bits;
 }
 
-/* Those that are no older than the last call on the descriptor. */
+/* The bits that are no older than the last call on the descriptor. */
 static uint32_t fresh_bits(const sleeper *s, const member *m, uint32_t bits) {
     if (bits & TH_OS_ODD) {
         return bits; /* an end stays */
@@ -123,7 +123,7 @@ static void take_member(const sleeper *s, answers *a, const th_pollfd *fd, const
         return;
     }
     const uint32_t bits = fresh_bits(s, m, bits_of(fd->revents));
-    const bool ends = (bits & TH_OS_ODD) && !m->ended; /* told although nobody has asked */
+    const bool ends = (bits & TH_OS_ODD) && !m->ended; /* reported although it was not polled for */
     if (bits & m->wanted || ends) {
         tell(a, about->index, m->key, bits);
         m->wanted &= a->events ? ~bits : ~0u;
@@ -155,7 +155,7 @@ static void take_alarms(const sleeper *s, answers *a) {
     }
 }
 
-/* With the lock. What was closed while it slept has no set any more. */
+/* With the lock. Descriptors closed while it slept no longer have a set. */
 static void take_all(const sleeper *s, answers *a) {
     for (unsigned i = 1; i < s->count && a->count < a->max; i++) {
         const asked *about = &s->asked[i];

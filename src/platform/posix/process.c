@@ -1,8 +1,8 @@
 /*
  * process.c: starting programs by posix_spawn.
  *
- * What POSIX.1-2008 has no action for is refused: a folder, limits, a session of its own. Where
- * others are to be closed, those are that are open when the start begins.
+ * Options without an action in POSIX.1-2008 are refused: a folder, limits, a separate session. If
+ * other descriptors are to be closed, the ones closed are those open when the start begins.
  */
 #include "platform/unix/system.h"
 
@@ -29,7 +29,7 @@ static int copy_above(int fd, int lowest) {
     return copy < 0 ? -(code == EINVAL ? EMFILE : code) : copy;
 }
 
-/* Copies those that stand where others are to come; 0 or a code. They are closed afterwards. */
+/* Copies descriptors whose numbers others need; 0 or a code. They are closed afterwards. */
 static int move_up(const th_os_program *p) {
     int code = 0;
     for (unsigned i = 0; i < p->fds_count; i++) {

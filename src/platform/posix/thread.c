@@ -1,6 +1,6 @@
 /*
- * thread.c: what POSIX does not tell of threads: names, numbers, stacks, whether one runs. What is
- * asked for is refused, or is not known, as platform.h allows.
+ * thread.c: data of threads that POSIX does not have: names, numbers, stacks, whether one runs.
+ * Calls are refused, or return that it is not known, as platform.h allows.
  */
 #include "platform/unix/system.h"
 
