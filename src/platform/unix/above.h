@@ -1,6 +1,6 @@
 /*
  * above.h: the library's own descriptors stay clear of 0, 1 and 2: in a program that was started
- * without them, what it prints would go into a wake-up.
+ * without them, its output would go into a wake-up.
  */
 #ifndef TH_UNIX_ABOVE_H
 #define TH_UNIX_ABOVE_H
@@ -12,7 +12,7 @@
 #include "platform/platform.h"
 
 /*
- * Takes what a call has returned that makes a descriptor: its number, or -1 with errno. Returns a
+ * Takes the result of a call that makes a descriptor: its number, or -1 with errno. Returns a
  * number above those, or a code. Leaves errno changed.
  */
 static inline int above_standard(int fd) {

@@ -45,7 +45,7 @@ void th_os_stderr(const char *text, size_t length) {
 bool th_os_stderr_waits(int ms) {
     struct pollfd one = {.fd = STDERR_FILENO, .events = POLLOUT};
     int saved = th_os_errno_get();
-    int n = poll(&one, 1, ms); /* a pipe says that it takes some when it takes a page */
+    int n = poll(&one, 1, ms); /* a pipe is ready when it takes a page */
     /* Where RLIMIT_NOFILE is 0 poll fails: then the text is written without a look. */
     bool fails = n < 0 && th_os_errno_get() != EINTR;
     th_os_errno_set(saved);

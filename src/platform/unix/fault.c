@@ -1,6 +1,6 @@
 /*
- * fault.c: SIGSEGV and SIGBUS, for the report of a stack that overflowed; these and the others by
- * which a program crashes, for what is to be told then.
+ * fault.c: SIGSEGV and SIGBUS, for the report of a stack that overflowed; these and the other
+ * signals of crashes, for crash reports.
  *
  * The library's handler runs on the alternate stack and asks core whether it knows the address. If
  * not, it behaves as if it were not there: the action that was installed before is carried out as
@@ -8,7 +8,7 @@
  * alternate stack runs on it nevertheless, and the mask of this handler holds until the previous
  * one's is set.
  *
- * A crash is told where the action from before is the default one: so a handler of the program's,
+ * A crash is reported if the action from before is the default one: so the program's own handler,
  * which may go on, is never disturbed. Then that action is put back and the signal comes again, so
  * a core shows the place of the fault.
  */
@@ -25,9 +25,8 @@
 #endif
 
 #define SIGNALS 5
-#define FAULTS 2 /* those of them by which an overflow shows */
-#define PATIENCE                                                                                   \
-    5000000000 /* ns that a second thread's crash waits for what is told of the first */
+#define FAULTS 2            /* those of them by which an overflow shows */
+#define PATIENCE 5000000000 /* ns that a second thread's crash waits for the first one's report */
 
 static const int signals[SIGNALS] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 static const char *const names[SIGNALS] = {"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT"};
@@ -36,9 +35,9 @@ static struct sigaction
 static uint32_t xspent[SIGNALS]; /* 1: the previous handler was to run only once, and has run */
 static th_os_fault_fn xask;
 static th_os_crash_fn xtell;
-static uint32_t xcrashed;       /* the thread that tells of a crash, or has; 0: none */
-static pid_t teller;            /* the process whose crash is told; written while it is alone, or
-                                   before `xtell` */
+static uint32_t xcrashed;       /* the thread that reports a crash, or has; 0: none */
+static pid_t teller;            /* the process whose crash is reported; written while it is alone,
+                                 * or before `xtell` */
 static bool installed[SIGNALS]; /* protected by install_lock */
 static pthread_mutex_t install_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -63,12 +62,12 @@ static void handle(int signal, siginfo_t *info, void *ucontext) {
 }
 
 /*
- * Tells of a crash, if that is wanted: then the process must end, since what is told is not given
- * up any more. A thread that crashes while it tells goes on to its end; one that crashes beside it
- * waits, since its own end would be that of the process.
+ * Reports a crash, if that is wanted: then the process must end, since the reported resources are
+ * not released any longer. A thread that crashes while it reports goes on to its end; another
+ * thread that crashes meanwhile waits, since its own end would be the end of the process.
  */
 static bool tell_crash(int index, const siginfo_t *info) {
-    th_os_crash_fn tell = th_load_acquire(&xtell); /* pairs: th_os_crash_catch; what it reads */
+    th_os_crash_fn tell = th_load_acquire(&xtell); /* pairs: th_os_crash_catch; its data */
     uint32_t self = (uint32_t)th_os_thread_number();
     uint32_t first = 0;
     if (!tell ||
@@ -97,8 +96,8 @@ static bool tell_crash(int index, const siginfo_t *info) {
 static void give_back(int signal, const struct sigaction *action, const siginfo_t *info,
                       bool must) {
     sigaction(signal, action, NULL);
-    /* Where the process must end the signal is sent anew with what the first one told: a fault need
-     * not repeat, since its page may be there by now. It comes before the next instruction. */
+    /* If the process must end, the signal is sent anew with the first one's data: a fault need not
+     * repeat, since its page may be there by now. It comes before the next instruction. */
     if (must || info->si_code <= 0) { /* a process has sent it */
         th_system_signal_again(signal, must ? info : NULL);
     }
@@ -113,7 +112,7 @@ static void add_both(sigset_t *out, const sigset_t *a, const sigset_t *b) {
     }
 }
 
-/* Does what the previous action would have done. */
+/* Carries out the previous action. */
 static void pass_on(int index, siginfo_t *info, void *ucontext) {
     int signal = signals[index];
     struct sigaction old = previous[index];
@@ -153,7 +152,7 @@ void th_os_fault_unlock(void) {
     pthread_mutex_unlock(&install_lock);
 }
 
-/* With the lock. Installs the handler over what was there, or only over the default action. */
+/* With the lock. Installs the handler over any action, or only over the default action. */
 static int install(int index, bool over_any) {
     struct sigaction ours = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     struct sigaction now;
@@ -161,7 +160,7 @@ static int install(int index, bool over_any) {
         return 0;
     }
     sigemptyset(&ours.sa_mask);
-    /* What is written in the handler must not end the process by another signal. */
+    /* Writes in the handler must not end the process by another signal. */
     sigaddset(&ours.sa_mask, SIGPIPE);
     sigaddset(&ours.sa_mask, SIGXFSZ);
     if (sigaction(signals[index], NULL, &now) != 0) {

@@ -24,7 +24,7 @@
 _Static_assert(TH_OS_FAULT_FILE_LAST - TH_OS_FAULT_FILE + 1 == TH_OS_FILE_CALLS,
                "a fault for each call");
 
-/* ---- opening, and what is there ---- */
+/* ---- opening, and information ---- */
 
 static int64_t open_file(th_file_request *r) {
     static const bit_pair pairs[] = {
@@ -164,7 +164,7 @@ static int64_t (*const calls[TH_OS_FILE_CALLS])(th_file_request *) = {
     [TH_OS_FILE_WATCH] = th_system_file_watch,
 };
 
-/* A call that is to fail for a test does so as if the system had said it. */
+/* A call that is to fail for a test fails as if by the system. */
 static int64_t attempt(th_file_request *r) {
     const int code = th_os_fails_with((th_os_fault)(TH_OS_FAULT_FILE + (unsigned)r->call));
     if (code) {

@@ -1,6 +1,6 @@
 /*
- * file_bits.h: what the calls on files that all systems have (file.c) share with those that each
- * has in its own way.
+ * file_bits.h: parts shared by the calls on files that all systems have (file.c) and the calls that
+ * each system has in its own way.
  */
 #ifndef TH_UNIX_FILE_BITS_H
 #define TH_UNIX_FILE_BITS_H

@@ -1,6 +1,6 @@
 /*
- * interrupted.h: calls of the system that signals disturb: those that are made again, and those
- * that must not raise SIGPIPE.
+ * interrupted.h: system calls that signals disturb: calls that are repeated, and calls that must
+ * not raise SIGPIPE.
  */
 #ifndef TH_UNIX_INTERRUPTED_H
 #define TH_UNIX_INTERRUPTED_H

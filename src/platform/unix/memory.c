@@ -1,5 +1,5 @@
 /*
- * memory.c: the heap, and what all systems do alike with whole pages.
+ * memory.c: the heap, and the calls on whole pages that all systems share.
  */
 #include "platform/unix/system.h"
 

@@ -1,6 +1,7 @@
 /*
- * plain.h: pipes and accepted connections by the oldest calls. What is made is closed on exec by a
- * second call: a program that another part of the process starts between the two gets it.
+ * plain.h: pipes and accepted connections by the oldest calls. A new descriptor is set to be closed
+ * on exec by a second call: a program that another part of the process starts between the two
+ * inherits it.
  */
 #ifndef TH_UNIX_PLAIN_H
 #define TH_UNIX_PLAIN_H
@@ -9,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* With what pipe has returned. */
+/* Takes the result of pipe. */
 static inline int th_plain_pipe(int code, const int ends[2]) {
     if (code == 0) {
         (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);

@@ -1,5 +1,5 @@
 /*
- * process_end.c: what becomes of programs that were started, and what they are given.
+ * process_end.c: the end of started processes, and their pipes and environment.
  */
 #include "platform/unix/system.h"
 
@@ -24,8 +24,8 @@ static bool is_ignored(int number) {
            now.sa_handler == SIG_IGN;
 }
 
-/* Before main: what the program's own starter wants to be ignored (nohup) stays so in its children;
- * what the program ignores itself, as servers do with SIGPIPE, does not. */
+/* Before main: signals that the program's own starter ignores (nohup) stay ignored in its children;
+ * signals that the program ignores itself, as servers do with SIGPIPE, do not. */
 __attribute__((constructor)) static void look_at_signals(void) {
     int saved = errno;
     for (int i = 1; i < TH_OS_SIGNALS; i++) {
@@ -91,7 +91,7 @@ int th_process_signal_by_number(const th_os_process *process, int number, bool g
     return (int)RETRY(kill(group ? -process->pid : process->pid, number));
 }
 
-/* ---- what a program is given ---- */
+/* ---- for a process to start ---- */
 
 int th_os_pipe(int ends[2], unsigned theirs) {
     (void)theirs;

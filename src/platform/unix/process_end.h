@@ -1,12 +1,12 @@
 /*
- * process_end.h: what starting programs shares with what becomes of them.
+ * process_end.h: parts shared by starting processes and waiting for their end.
  */
 #ifndef TH_UNIX_PROCESS_END_H
 #define TH_UNIX_PROCESS_END_H
 
 #include "platform/platform.h"
 
-/* Whether a program that is started ignores the signal, as this one has been told to. */
+/* Whether a started process ignores the signal, because this process was started that way. */
 bool th_process_keeps_ignoring(int number);
 
 /*

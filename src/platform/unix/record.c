@@ -12,7 +12,7 @@
 
 int th_os_record_open(const char *path) {
     int saved = th_os_errno_get();
-    (void)unlink(path); /* what an earlier process has left, or somebody has put there */
+    (void)unlink(path); /* left by an earlier process, or put there by somebody */
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     int code = fd < 0 ? -th_os_errno_get() : fd;
     th_os_errno_set(saved);

@@ -3,9 +3,9 @@
  *
  * A handler that the program sets while ours is there may call ours, the one before it. When the
  * signal is caught again, ours must come before that handler, and must not be the one that it
- * calls, or the two would call each other for ever. So there are several of ours, *links*: one that
- * a handler of the program's may call stays as it is, and only the newest counts. Behind the newest
- * stand all that catch the signal, the *catchers*.
+ * calls, or the two would call each other for ever. So there are several of ours, *links*: a link
+ * that a handler of the program's may call stays as it is, and only the newest counts. Behind the
+ * newest are all that catch the signal, the *catchers*.
  */
 #include "platform/unix/system.h"
 
@@ -72,8 +72,8 @@ static void handle_2(int number, siginfo_t *info, void *context) {
 static void (*const handlers[LINKS])(int, siginfo_t *, void *) = {handle_0, handle_1, handle_2};
 
 /*
- * What the program has asked for stays. A signal without a handler of its own interrupts no call,
- * and needs no room on the stack of a fiber; children whose end is ignored leave nothing behind.
+ * The program's flags stay. A signal that had no handler interrupts no call, and needs no room on
+ * the stack of a fiber; children whose end is ignored leave nothing behind.
  */
 static int flags_over(const struct sigaction *old) {
     const int kept = SA_RESTART | SA_ONSTACK | SA_NODEFER | SA_NOCLDSTOP | SA_NOCLDWAIT;
@@ -95,7 +95,7 @@ static int link_of(const struct sigaction *action) {
     return -1;
 }
 
-/* One that nothing else may call, or -EBUSY. */
+/* A link that nothing else may call, or -EBUSY. */
 static int free_link(int number) {
     for (int i = 0; i < LINKS; i++) {
         if (!displaced[number][i]) {
@@ -114,7 +114,7 @@ static int set_link(int number, int link, const struct sigaction *now) {
     return sigaction(number, &ours, NULL) < 0 ? -th_os_errno_get() : 0;
 }
 
-/* Puts ours before what the program has set, unless it is there. `again`: it was there before. */
+/* Puts ours before the program's action, unless it is there. `again`: it was there before. */
 static int install(int number, bool again) {
     struct sigaction now;
     if (sigaction(number, NULL, &now) < 0) {

@@ -1,9 +1,10 @@
 /*
- * system.h: what this folder's files, which all Unix systems share, ask of the system's own folder
- * (linux/ or posix/), and which names of the C library they see. It is included before any header.
+ * system.h: the functions that this folder's files, which all Unix systems share, need from the
+ * system's own folder (linux/ or posix/), and the names of the C library that they see. It is
+ * included before any header.
  *
- * For the fallback (posix/) the C library shows what POSIX.1-2008 has, and nothing else: so that
- * nothing of Linux creeps in, although it is Linux on which the fallback is tested.
+ * For the fallback (posix/) the C library shows the names of POSIX.1-2008, and nothing else, so
+ * that nothing of Linux creeps in, although it is Linux on which the fallback is tested.
  */
 #ifndef TH_UNIX_SYSTEM_H
 #define TH_UNIX_SYSTEM_H
@@ -40,11 +41,11 @@ void th_system_thread_mask(sigset_t *set, const sigset_t *starters);
 extern __thread unsigned th_handlers_depth;
 
 /*
- * In a handler: sends the signal to the calling thread once more. With `info`, with what the first
- * one told, where the system can.
+ * In a handler: sends the signal to the calling thread once more. With `info`: with the first one's
+ * data, if the system can.
  */
 void th_system_signal_again(int number, const siginfo_t *info);
-/* How large what the system writes for a handler may be, in bytes. */
+/* The largest size of the frame that the system writes for a handler, in bytes. */
 size_t th_system_signal_frame(void);
 
 /* ---- descriptors ---- */
@@ -54,7 +55,10 @@ struct pollfd;
 int th_system_poll(struct pollfd *fds, unsigned n, int64_t deadline);
 /* As pipe; programs that are started do not get its ends. */
 int th_system_pipe(int ends[2]);
-/* Writes what can be without waiting to a pipe, with no signal where nobody reads any more. */
+/*
+ * Writes as much as possible without waiting to a pipe, with no signal if nobody reads any
+ * longer.
+ */
 int64_t th_system_pipe_writev(int fd, const th_os_part parts[], unsigned n);
 /* Takes a connection, which is closed on exec and does not wait, as accept returns it. */
 int th_system_accept(int fd);
@@ -68,7 +72,7 @@ bool th_system_is_own_peer(int fd);
 
 /* As waitid, for this process. */
 int64_t th_system_wait(const th_os_process *process, siginfo_t *said, int options);
-/* Of one that waitid does not know any more: 1 with *ended, or -ECHILD. */
+/* For a process that waitid no longer knows: 1 with *ended, or -ECHILD. */
 int th_system_forgotten(const th_os_process *process, th_os_ended *ended);
 
 /* ---- files ---- */

@@ -1,10 +1,11 @@
 /*
  * thread.c: threads, and the one pointer that each of them has.
  *
- * Threads start with every signal blocked but those that a thread itself causes. Faults are never
- * blocked; SIGPIPE, SIGXFSZ and SIGSYS are as the starter has them: otherwise a write to a closed
- * pipe would fail for ever where the program expects to be ended by it. The starter blocks the rest
- * around the creation, since the new thread inherits its mask and must never run without it.
+ * Threads start with every signal blocked except those that a thread itself causes. Faults are
+ * never blocked; SIGPIPE, SIGXFSZ and SIGSYS are as the starter has them: otherwise a write to a
+ * closed pipe would fail for ever where the program expects to be ended by it. The starter blocks
+ * the rest around the creation, since the new thread inherits its mask and must never run without
+ * it.
  *
  * A process that such a thread forks is to be like any other: in the child the mask is that of the
  * program's thread that started the first of these threads, unless the task has changed its own.
@@ -21,7 +22,7 @@
 #include "base/atomic.h"
 #include "platform/faults.h"
 
-/* What a new thread needs; the thread frees it. */
+/* A new thread's arguments; the thread frees them. */
 typedef struct start {
     void (*entry)(void *);
     void *arg;
@@ -115,7 +116,7 @@ static int create(pthread_t *id, start *s, const th_os_cpuset *cpus) {
                  : th_system_thread_create_on(id, thread_main, s, cpus);
 }
 
-/* The program's mask for a new thread: its starter's, or the one that the starter has kept. */
+/* The program's mask for a new thread: its starter's, or the mask kept by the starter. */
 static TH_NO_TSAN const sigset_t *mask_of_program(const sigset_t *starters) {
     return ours ? &theirs : starters;
 }
@@ -285,7 +286,7 @@ TH_NOINLINE void *th_os_self_storage(void) {
 }
 #endif
 
-/* ---- what C++ keeps for each thread ---- */
+/* ---- C++ state of each thread ---- */
 
 /* Defined if the program has a C++ run time anyway: the weak reference links none. */
 extern TH_FOREIGN void *__cxa_get_globals(void) __attribute__((weak));

@@ -172,7 +172,7 @@ static void ipv6_text(char *text, const struct sockaddr_in6 *in6) {
     snprintf(text, TH_OS_ADDRESS_TEXT, "[%s%s]:%u", host, scope, port);
 }
 
-/* A name that is no file may hold zeroes, which are written as the one that it begins with. */
+/* A name that is no file may hold zeroes, which are written like its first byte. */
 static void local_text(char *text, const th_os_address *address) {
     struct sockaddr_un un = {0};
     memcpy(&un, address->words, address->size < sizeof un ? address->size : sizeof un);

@@ -1,5 +1,5 @@
 /*
- * describe.c: what is no socket, and signals, in words, for people.
+ * describe.c: descriptions of signals, and of descriptors other than sockets, for people.
  */
 #include "platform/unix/system.h"
 
@@ -10,7 +10,10 @@
 
 #include "platform/unix/io/io_text.h"
 
-/* What the system calls what is no socket: "pipe:[123]", "/dev/pts/1", "anon_inode:[eventfd]". */
+/*
+ * The system's name for a descriptor other than a socket: "pipe:[123]", "/dev/pts/1",
+ * "anon_inode:[eventfd]".
+ */
 int th_text_of_other(int fd, char *text, size_t size) {
     char path[40];
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);

@@ -1,8 +1,8 @@
 /*
  * descriptor.c: calls on a descriptor that do not wait.
  *
- * Sockets are asked not to wait call by call, since O_NONBLOCK belongs to what all duplicates of a
- * descriptor share. A write to a socket raises no SIGPIPE (MSG_NOSIGNAL). A write to a pipe would:
+ * Sockets are set not to wait call by call, since O_NONBLOCK belongs to the description that all
+ * duplicates share. A write to a socket raises no SIGPIPE (MSG_NOSIGNAL). A write to a pipe would:
  * newer kernels can be told not to; elsewhere the thread blocks the signal for the length of the
  * call, and takes it back if the call raised it.
  */

@@ -1,8 +1,8 @@
 /*
- * edge.h: what a set learns of calls on its descriptors. Where the system's own sets tell only what
- * has become ready anew (epoll), they need to know nothing. Others tell a state, whenever they are
- * asked; so it is no longer asked for once that was told, until a call on it may have found that
- * nothing is left: poll() (posix/pollset.c), and Windows' driver (windows/pollset/pollset.c).
+ * edge.h: notices to a set about calls on its descriptors. If the system's own sets only report new
+ * readiness (epoll), they need none. Others report a state at each poll; so a bit is no longer
+ * polled for once it was reported, until a call on the descriptor may have found that nothing is
+ * left: poll() (posix/pollset.c), and Windows' driver (windows/pollset/pollset.c).
  */
 #ifndef TH_UNIX_EDGE_H
 #define TH_UNIX_EDGE_H

@@ -18,7 +18,10 @@
 #include <unistd.h>
 
 #define TH_SCOPE_SIZE IF_NAMESIZE
-/* Why the system has not found an interface: it needs a descriptor for it, and may not say so. */
+/*
+ * The reason why the system has not found an interface: it needs a descriptor for it, and may not
+ * report that.
+ */
 static inline int th_why_no_scope(void) {
     const int probe = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (probe < 0) {
@@ -35,7 +38,7 @@ static inline bool th_scope_name(uint32_t number, char name[TH_SCOPE_SIZE]) {
 #else
 
 #include "platform/windows/winsock/winsock.h"
-/* Behind what it may not come before. */
+/* This header must come after the ones above. */
 #include <iphlpapi.h>
 
 typedef ADDRESS_FAMILY sa_family_t;
@@ -44,7 +47,7 @@ static inline int th_why_no_scope(void) {
     return -EINVAL;
 }
 
-/* Interfaces are told by their numbers there. */
+/* Interfaces are given by their numbers there. */
 #define TH_SCOPE_SIZE 12
 static inline bool th_scope_name(uint32_t number, char name[TH_SCOPE_SIZE]) {
     (void)number;

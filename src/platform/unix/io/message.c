@@ -41,7 +41,10 @@ int th_os_socket_receive(int fd, th_os_message messages[], unsigned n) {
 
 /* ---- descriptors ---- */
 
-/* Room for what the program has asked for besides descriptors: the sender, say (SO_PASSCRED). */
+/*
+ * Room for other data that the program has requested besides descriptors, such as the sender
+ * (SO_PASSCRED).
+ */
 #define OTHERS_SIZE 512
 
 typedef union control {
@@ -69,8 +72,8 @@ int64_t th_os_socket_send_fds(int fd, const void *from, size_t size, const int f
 }
 
 /*
- * Takes the descriptors out of what came: how many. Those for which there is no room are closed,
- * and *all is false.
+ * Takes the descriptors out of a message: their number. Descriptors without room are closed, and
+ * *all is false.
  */
 static unsigned take_fds(struct msghdr *message, int fds[], unsigned room, bool *all) {
     unsigned n = 0;

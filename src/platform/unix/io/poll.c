@@ -8,7 +8,7 @@
 #include "platform/unix/io/edge.h"
 
 #ifndef POLLRDHUP
-#define POLLRDHUP 0 /* POSIX tells of the other side's end as of bytes */
+#define POLLRDHUP 0 /* POSIX reports the peer's end like bytes */
 #endif
 
 static uint32_t ready_of(short revents) {
@@ -35,7 +35,10 @@ static th_pollfd asked_of(int fd, uint32_t bits) {
                                          (bits & TH_OS_OUT ? POLLOUT : 0))};
 }
 
-/* Sets learn of what was asked for and is not ready. What is ready they know, or will be told. */
+/*
+ * Notes bits that were polled for and are not ready in the sets. Ready bits they know, or will
+ * get.
+ */
 static void tried(int fd, uint32_t bits, uint32_t ready) {
     if (bits & ~ready) {
         (void)th_tried(fd, bits & ~ready, 0);

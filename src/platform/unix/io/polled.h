@@ -1,5 +1,5 @@
 /*
- * polled.h: waiting by poll(), as Unix systems have it, or by what Windows has in its place; and
+ * polled.h: waiting by poll(), as Unix systems have it, or by its replacement on Windows; and
  * wake-ups that can be waited for so.
  */
 #ifndef TH_UNIX_POLLED_H
@@ -24,7 +24,7 @@ typedef struct pollfd th_pollfd;
 /* Two ends, perhaps the same; the first is ready once the second was sent something. Or a code. */
 int th_poll_pair(int ends[2]);
 void th_poll_pair_close(const int ends[2]);
-/* Sends a byte; where there is no more room it is set already. */
+/* Sends a byte; if there is no room, it is set already. */
 void th_poll_send(int end);
 /* Takes all that have come: how many bytes, which may be none. It does not wait. */
 unsigned th_poll_take_all(int end);

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define BACKLOG 8
-#define PATH_BYTES 108 /* what fits into a UNIX address */
+#define PATH_BYTES 108 /* the room of a UNIX address */
 
 /* Makes the folder, if it is not there; it must be ours, and closed to others. */
 static int own_folder(const char *path) {
@@ -37,7 +37,7 @@ static bool is_stale(const th_os_address *address) {
     return code == -ECONNREFUSED;
 }
 
-/* Binds and listens; `out->address` is what th_os_private_close removes. */
+/* Binds and listens; th_os_private_close removes `out->address`. */
 static int listen_at(th_os_private *out, const char *path) {
     int code = th_os_address_local(&out->address, path, strlen(path), false);
     out->fd = code ? code : th_os_socket_open(TH_OS_LOCAL, TH_OS_BYTES);

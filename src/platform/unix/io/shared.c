@@ -54,7 +54,7 @@ int64_t th_os_io_writev_shared(int fd, th_os_kind kind, const th_os_part parts[]
     if (kind == TH_OS_FILE) {
         return th_os_io_writev(fd, kind, parts, n);
     }
-    /* What is ready has room for this much. */
+    /* A ready descriptor has room for this much. */
     const th_os_part first = {parts->base, parts->size < PIPE_BUF ? parts->size : PIPE_BUF};
     return th_os_io_writev(fd, kind, &first, 1);
 }

@@ -1,5 +1,5 @@
 /*
- * socket.c: sockets: how they are made, and what they are told and asked.
+ * socket.c: making sockets, and setting and reading their options.
  */
 #include "platform/unix/system.h"
 
@@ -19,7 +19,7 @@
 #define SO_REUSEPORT (-1) /* refused by the system, as any option that it does not know */
 #endif
 
-/* What a call returned, or its code; errno is as before the call. */
+/* A call's result, or its code; errno is as before the call. */
 #define CODE(call_)                                                                                \
     ({                                                                                             \
         int saved_ = th_os_errno_get();                                                            \

@@ -1,5 +1,5 @@
 /*
- * socket.h: what sockets are asked that are not ours.
+ * socket.h: reading the properties of sockets that are not ours.
  */
 #ifndef TH_UNIX_SOCKET_H
 #define TH_UNIX_SOCKET_H
