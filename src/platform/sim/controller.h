@@ -9,7 +9,7 @@
 
 #include "base/cc.h"
 
-/* What a decision is about. Each kind has a budget of its own, and a word in the trace. */
+/* The subject of a decision. Each kind has its own budget, and a word in the trace. */
 typedef enum sim_what {
     SIM_THREAD,   /* which thread goes on */
     SIM_VALUE,    /* which store a load sees; where in the history a store goes */
@@ -21,7 +21,7 @@ typedef enum sim_what {
     SIM_WORLD     /* a decision of the world's own */
 } sim_what;
 
-/* Decides between 0 and n-1; 0 is what happens without contention or failures. */
+/* Decides between 0 and n-1; 0 is the choice without contention or failures. */
 unsigned sim_choose(sim_what what, unsigned n);
 
 /* A point at which another thread may go on. */
@@ -37,7 +37,7 @@ typedef struct sim_local {
 sim_local *sim_local_here(void);
 
 #define SIM_STORAGE_BYTES 256
-/* The calling thread's storage: program data, so what others read of it is watched. */
+/* The calling thread's storage: program data, so reads by others are watched. */
 void *sim_storage_here(void);
 
 /* Why a blocked thread goes on. */
@@ -48,9 +48,9 @@ sim_reason sim_sleep(const void *word, int64_t deadline);
 /* Wakes one thread that sleeps on the word: false if there is none. */
 bool sim_wake_one(const void *word);
 
-/* Starts a thread, which sees what the caller did; -EAGAIN when there are too many. */
+/* Starts a thread, which sees the caller's writes; -EAGAIN when there are too many. */
 int sim_thread_start(const char *name, void (*entry)(void *), void *arg, uintptr_t *handle);
-/* Waits for a thread's end; the caller then sees what the thread did. */
+/* Waits for a thread's end; the caller then sees the thread's writes. */
 void sim_thread_join(uintptr_t handle);
 
 /* Implemented by the platform (thread.c): called when a thread ends. */
@@ -72,8 +72,8 @@ void sim_pages_free(void *addr, size_t size);
 void sim_pages_fresh(void *addr, size_t size); /* their contents are gone */
 
 /*
- * Records that the system has written what the library reads, or reads what the library wrote: an
- * access by the caller.
+ * Records that the system has written memory that the library reads, or reads memory that the
+ * library wrote: an access by the caller.
  */
 void sim_wrote(const void *addr, size_t size);
 void sim_reads(const void *addr, size_t size);
@@ -82,14 +82,14 @@ void sim_reads(const void *addr, size_t size);
 void *sim_kernel(size_t size);
 
 /*
- * A point at which a call begins that takes the system's locks: what the caller stored is in memory
+ * A point at which a call begins that takes the system's locks: the caller's stores are in memory
  * then, as it is on every processor with store buffers. That orders nothing in mode c11.
  */
 void sim_call(void);
 
 /*
- * What goes along with an object of the system: a thread that releases into it adds what it did so
- * far, and one that acquires from it sees all that was added. Zero: nothing.
+ * The order that goes along with an object of the system: a thread that releases into it adds its
+ * history so far, and a thread that acquires from it sees all that was added. Zero: nothing.
  */
 typedef struct sim_order {
     _Alignas(32) unsigned char view[96];

@@ -1,6 +1,6 @@
 /*
- * descriptor.c: calls on a descriptor of the simulator that do not wait. One that would have to, as
- * on a pipe that was not told to refuse, ends the run.
+ * descriptor.c: calls on a descriptor of the simulator that do not wait. A call that would have to,
+ * as on a pipe without O_NONBLOCK, ends the run.
  */
 #include "platform/sim/files.h"
 
@@ -62,7 +62,7 @@ int th_os_io_text(int fd, const char *between, char *text, size_t size, bool *li
 
 /* ---- transfers ---- */
 
-/* What a call for a kind finds wrong with the file. */
+/* The error of a call for a kind on the file. */
 static int wrong_file(const sim_file *file, th_os_kind kind) {
     if (!file) {
         return -EBADF;
@@ -71,7 +71,7 @@ static int wrong_file(const sim_file *file, th_os_kind kind) {
     return th_os_is_socket(kind) && !socket ? -ENOTSOCK : 0;
 }
 
-/* Of all calls only those for sockets say that they must not wait. */
+/* Only calls for sockets request not to wait. */
 static void must_not_wait(const sim_file *file, bool asked) {
     if (!asked && !file->nonblocking) {
         sim_misused("waits", "a call that waits in the system, on what was not made nonblocking");
@@ -99,7 +99,7 @@ static int64_t take_bytes(sim_flow *flow, uint8_t *to, size_t size) {
         flow->count--;
     }
     sim_release(&flow->writable);
-    if (n < size) { /* so it has found that there are no more */
+    if (n < size) { /* so it has found that none are left */
         sim_release(&flow->readable);
     }
     return (int64_t)n;
@@ -135,7 +135,7 @@ static int64_t put_bytes(sim_flow *flow, const uint8_t *from, size_t size) {
         flow->bytes[at] = from[i];
         flow->count++;
     }
-    if (n < size) { /* so it has found that there is no more room */
+    if (n < size) { /* so it has found that no room is left */
         flow->starved = true;
         sim_release(&flow->writable);
     }
@@ -185,7 +185,7 @@ int64_t th_os_io_readv(int fd, th_os_kind kind, const th_os_part parts[], unsign
     int64_t sum = 0;
     for (unsigned i = 0; i < n; i++) {
         if (parts[i].size == 0 || (sum && !file->in->count)) {
-            continue; /* what comes behind the bytes is left for the next call */
+            continue; /* the part behind the bytes is left for the next call */
         }
         int64_t got = sim_file_read(file, parts[i].base, parts[i].size);
         if (got < 0 && sum == 0) {
@@ -277,7 +277,7 @@ int th_os_io_accept(int fd) {
     return accepted;
 }
 
-/* Tells what changed, to the other side and to this one. */
+/* Reports the change to the other side and to this one. */
 static void shut(sim_file *file, sim_flow *flow) {
     sim_release(&flow->end);
     sim_release(&flow->readable);

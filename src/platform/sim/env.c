@@ -1,5 +1,5 @@
 /*
- * env.c: no environment, two processors, no signals; what is printed ends the run.
+ * env.c: no environment, two processors, no signals; printing ends the run.
  */
 #include "platform/platform.h"
 

@@ -1,11 +1,14 @@
 /*
- * files.c: open files and their numbers; when they are ready, and who is told.
+ * files.c: open files and their numbers; their readiness, and its receivers.
  */
 #include "platform/sim/files.h"
 
 #include <errno.h>
 
-/* A socket's writer is told when half of the room is free, as the kernel does, a pipe's at once. */
+/*
+ * A socket's writer is notified when half of the room is free, as by the kernel, a pipe's at
+ * once.
+ */
 #define ROOM_TOLD (SIM_ROOM / 2)
 
 sim_files *sim_files_here(void) {
@@ -91,7 +94,7 @@ bool sim_numbers_full(void) {
 
 /* ---- closing ---- */
 
-/* What was done before the close goes along with all that can be seen of it. */
+/* Writes before the close go along with everything that can be seen of it. */
 static void flow_close(sim_flow *flow, const sim_order *closed) {
     sim_order_add(&flow->readable, closed);
     sim_order_add(&flow->writable, closed);
@@ -144,7 +147,7 @@ static void socket_close(sim_file *file) {
     }
 }
 
-/* Those that no accept has taken are reset. */
+/* Connections that no accept has taken are reset. */
 static void listener_close(sim_file *file) {
     while (file->waiting) {
         sim_file *taken = file->backlog[--file->waiting];
@@ -280,7 +283,7 @@ void sim_file_seen(sim_file *file, uint32_t ready) {
     }
 }
 
-/* ---- who is told ---- */
+/* ---- receivers of events ---- */
 
 /* The file of a set; a set that is closed is in no list. */
 static sim_file *file_of_set(const sim_set *set) {

@@ -1,5 +1,6 @@
 /*
- * files.h: what descriptors of the simulator name: byte pipes, sockets, listeners, wake-ups, sets.
+ * files.h: the objects of the simulator's descriptors: byte pipes, sockets, listeners, wake-ups,
+ * sets.
  *
  * A number names an open file; duplicates name the same one. A file lives as long as numbers name
  * it or calls are inside. All of it lies in the system's own memory and is empty when a run begins.
@@ -36,7 +37,7 @@
 #define SIM_RINGS 4u
 #define SIM_TRANSFERS 4u
 
-/* What a file is ready for, in the kernel's words. */
+/* A file's readiness, in the kernel's words. */
 #define SIM_READY_IN 1u
 #define SIM_READY_OUT 2u
 #define SIM_READY_ENDED 4u  /* the other side sends nothing more */
@@ -49,9 +50,9 @@ typedef struct sim_flow {
     sim_file *writer;
     unsigned first, count;
     bool used;
-    bool ended;   /* no byte comes after those that are here: writes are refused */
-    bool starved; /* a writer found no room: it is told when there is some */
-    bool fresh;   /* the reader is to be told of bytes */
+    bool ended;   /* no byte comes after the present ones: writes are refused */
+    bool starved; /* a writer found no room: it is notified when there is some */
+    bool fresh;   /* the reader is to be notified of bytes */
     uint8_t bytes[SIM_ROOM];
     sim_order readable; /* goes along with events for the reader */
     sim_order writable; /* for the writer */
@@ -76,8 +77,9 @@ typedef struct sim_item {
     sim_file *file; /* NULL: a free place */
     int fd;
     uint64_t key;
-    uint64_t turn;   /* those that came first are told first */
-    bool level;      /* told in each wait as long as it is ready; the others only when pending */
+    uint64_t turn; /* items that came first are reported first */
+    /* reported in each wait as long as it is ready; the others only when pending */
+    bool level;
     bool pending;    /* there was an edge that no wait has fetched */
     bool lies;       /* the event is false */
     sim_order added; /* goes along with each event */
@@ -85,7 +87,7 @@ typedef struct sim_item {
 
 typedef struct sim_set {
     bool used;
-    uint32_t word; /* what its waiters sleep on */
+    uint32_t word; /* its waiters sleep on this */
     uint64_t turns;
     sim_item items[SIM_ITEMS];
 } sim_set;
@@ -103,7 +105,7 @@ typedef struct sim_transfer {
 
 typedef struct sim_ring {
     bool used;
-    uint32_t word; /* what its waiters sleep on */
+    uint32_t word; /* its waiters sleep on this */
     sim_transfer transfers[SIM_TRANSFERS];
 } sim_ring;
 
@@ -129,7 +131,7 @@ struct sim_file {
     sim_file *backlog[SIM_BACKLOG];
     unsigned waiting, waiting_max;
     sim_order order;  /* a listener's, a wake-up's: goes along with its events */
-    sim_order closed; /* what those did that closed a number of it */
+    sim_order closed; /* the writes of threads that closed a number of it */
 };
 
 /* A thread that waits for one descriptor and a wake-up, or for one of several sets. */
@@ -142,7 +144,7 @@ typedef struct sim_poll {
 typedef struct sim_number {
     sim_file *file;
     sim_order closed; /* goes along with the number when it is given again */
-    sim_order given;  /* with what is told of it */
+    sim_order given;  /* with reports about it */
 } sim_number;
 
 typedef struct sim_files {
@@ -158,7 +160,7 @@ typedef struct sim_files {
 
 sim_files *sim_files_here(void);
 
-/* Adds what the caller did to what goes along; not if it is another process. */
+/* Adds the caller's history to the order; not if it is another process. */
 void sim_release(sim_order *order);
 void sim_acquire(const sim_order *order);
 
@@ -178,17 +180,17 @@ sim_file *sim_number_file(int fd);
 /* Whether all numbers are taken. */
 bool sim_numbers_full(void);
 
-/* What the file is ready for. One that has no room for a writer will tell it when there is some. */
+/* The file's readiness. A file without room for a writer will report it when there is some. */
 uint32_t sim_file_ready(sim_file *file);
-/* The caller sees that the file is ready: it acquires what made it so. */
+/* The caller sees that the file is ready: it acquires the writes that made it so. */
 void sim_file_seen(sim_file *file, uint32_t ready);
-/* The file may be ready for more than before: its sets have an event, those that poll it look. */
+/* The file may be ready for more than before: its sets have an event, threads that poll it look. */
 void sim_file_edge(sim_file *file);
 /* The bits of an event. */
 uint32_t sim_file_bits(uint32_t ready);
 /*
- * After a transfer: tells the other side of bytes, or of room if it found none before. Others may
- * take steps meanwhile; the caller holds the file.
+ * After a transfer: notifies the other side of bytes, or of room if it found none before. Others
+ * may take steps meanwhile; the caller holds the file.
  */
 void sim_file_tell(sim_file *file);
 

@@ -1,10 +1,10 @@
 /*
- * outside.h: what is around the program, for the simulator's worlds: descriptors to begin with, and
- * other processes at their other ends.
+ * outside.h: the surroundings of the program, for the simulator's worlds: descriptors to begin
+ * with, and other processes at their other ends.
  *
- * What another process does orders nothing among the program's threads, though one of them plays
- * it: a thread that gets its bytes knows nothing of what the playing thread did. (Events tell what
- * the program's own calls did, as ever.)
+ * The actions of another process order nothing among the program's threads, though one of them
+ * plays it: a thread that gets its bytes does not see the playing thread's writes. (Events carry
+ * the writes of the program's own calls, as ever.)
  */
 #ifndef TH_SIM_OUTSIDE_H
 #define TH_SIM_OUTSIDE_H
@@ -18,7 +18,7 @@ typedef struct sim_file sim_file;
 
 /*
  * Descriptors of the program, by calls of its own: the lowest free numbers, from 3 on. Calls on
- * them would wait, which ends the run, unless they are told not to (th_os_io_nonblocking; sockets
+ * them would wait, which ends the run, unless they are set not to (th_os_io_nonblocking; sockets
  * need that for accepting alone).
  */
 void sim_pipe(int fds[2]);                           /* the first reads, the second writes */
@@ -31,15 +31,15 @@ int sim_dup(int fd);
 unsigned sim_descriptors(void);
 
 /*
- * For a world's `asleep`, and no steps: what a thread sleeps on that waits for the set, which must
- * be open (sim_sleeps_until); whether a wait would fetch an event.
+ * For a world's `asleep`, and no steps: the word on which a thread sleeps that waits for the set,
+ * which must be open (sim_sleeps_until); whether a wait would fetch an event.
  */
 const void *sim_set_word(const th_os_pollset *set);
 bool sim_set_has_event(const th_os_pollset *set);
 
 /* ---- other processes ---- */
 
-/* What another process holds; NULL: nothing. */
+/* A descriptor of another process; NULL: none. */
 typedef sim_file *sim_end;
 
 /* Gives the descriptor to another process: its number is free. */

@@ -2,9 +2,9 @@
  * pollset.c: sets of descriptors and wake-ups of the simulator, as linux/pollset.c has them by
  * epoll and eventfd; waiting for one descriptor.
  *
- * A descriptor is pending from an edge on until a wait fetches it: edges merge. The event says what
- * the file is ready for at the fetch; if that is nothing, there is no event. The event of a wake-up
- * or of a set in a set is there as long as they are ready. An edge wakes one waiter, and each that
+ * A descriptor is pending from an edge on until a wait fetches it: edges merge. The event has the
+ * file's readiness at the fetch; if it is not ready, there is no event. The event of a wake-up or
+ * of a set in a set is there as long as they are ready. An edge wakes one waiter, and each that
  * leaves something behind wakes the next.
  */
 #include "platform/sim/files.h"
@@ -99,7 +99,7 @@ static sim_set *set_new(void) {
     sim_misused("limit", "too many sets");
 }
 
-/* Adds an item that is told, if it is ready, at once. */
+/* Adds an item that is reported at once if it is ready. */
 static int item_add(sim_file *file, int fd, uint64_t key, bool level, sim_file *of) {
     sim_set *set = of->set;
     sim_item *free = NULL;
@@ -272,7 +272,7 @@ static sim_file *alarm_file(int alarm) {
     return file;
 }
 
-/* Those that sleep in a set with it find out anew until when. */
+/* Sleepers in a set with it compute their deadline anew. */
 void th_os_alarm_set(int alarm, int64_t at) {
     sim_call();
     sim_file *file = alarm_file(alarm);
@@ -314,7 +314,7 @@ static void tell_rings(const sim_file *file) {
 
 /* ---- waiting for a set ---- */
 
-/* The item that came first, of those that came before a turn. */
+/* The first item that came before a turn. */
 static sim_item *first_item(sim_set *set, uint64_t before) {
     sim_item *first = NULL;
     for (unsigned i = 0; i < SIM_ITEMS; i++) {
@@ -480,7 +480,7 @@ int th_os_pollset_wait_any(const th_os_pollset *const sets[], unsigned n, int64_
 
 /* ---- waiting for one descriptor ---- */
 
-/* What is asked for, and what is told without being asked for. */
+/* Bits that are polled for, and bits that are reported anyway. */
 static uint32_t asked(unsigned bits, uint32_t ready) {
     uint32_t in = SIM_READY_IN | SIM_READY_ENDED;
     return ready & (SIM_READY_GONE | SIM_READY_ERROR | (bits & TH_OS_IN ? in : 0) |

@@ -1,10 +1,10 @@
 /*
- * ring.c: files of the simulator, each of which holds bytes 'f' without an end and takes whatever
- * is written; transfers that the system makes by itself, as linux/ring.c has them by io_uring.
+ * ring.c: files of the simulator, each of which holds endless bytes 'f' and takes any write;
+ * transfers that the system makes by itself, as linux/ring.c has them by io_uring.
  *
- * Nothing is in memory: what is tried at once says that it would wait. A transfer in a ring ends at
- * once, or after some time, or comes back without a result. Its end gives one event, which a wait
- * for the set brings that sleeps until then, or that comes later.
+ * Nothing is in the page cache: a try at once returns that it would wait. A transfer in a ring ends
+ * at once, or after some time, or comes back without a result. Its end gives one event, which a
+ * wait for the set brings that sleeps until then, or that comes later.
  */
 #include "platform/sim/files.h"
 

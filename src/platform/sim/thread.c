@@ -8,7 +8,7 @@
 #include "platform/faults.h"
 #include "platform/sim/controller.h"
 
-/* What a new thread needs, in memory of the run. */
+/* A new thread's arguments, in memory of the run. */
 typedef struct start {
     void (*entry)(void *);
     void *arg;
@@ -59,7 +59,7 @@ uint64_t th_os_thread_number(void) {
     return 0;
 }
 
-/* A thread that is held up in a world is blocked, unless the world says that it computes. */
+/* A thread that is held up in a world is blocked, unless the world declares that it computes. */
 int64_t th_os_thread_ran(th_os_thread thread) {
     (void)thread;
     return th_os_fails(TH_OS_FAULT_RAN) ? -1 : 0;

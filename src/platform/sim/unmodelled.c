@@ -1,7 +1,7 @@
 /*
- * unmodelled.c: calls that no world makes: on descriptors that other processes share, and
- * those that copy from one to another; on files; words for people; signals to threads. What POSIX
- * does not know either is posix/absent_posix.c's.
+ * unmodelled.c: calls that no world makes: on descriptors that other processes share, and copies
+ * from one to another; on files; words for people; signals to threads. Calls that POSIX does not
+ * have either are in posix/absent_posix.c.
  */
 #include <errno.h>
 
