@@ -1,6 +1,6 @@
 /*
- * alike.c: what the C libraries of all systems do alike: the thread's errno, which every other file
- * here leaves as it was, and giving memory back.
+ * alike.c: calls that are alike in the C libraries of all systems: the thread's errno, which every
+ * other file here leaves as it was, and giving memory back.
  */
 #include <errno.h>
 #include <stdlib.h>

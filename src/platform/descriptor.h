@@ -1,9 +1,9 @@
 /*
  * descriptor.h: the part of the platform's contract that is about descriptors: sets of them that
- * tell when one is ready, and calls on one that never wait. Included by platform.h.
+ * report readiness, and calls on one that never wait. Included by platform.h.
  *
- * The kernel's own locks order these calls: what a thread did before a call that found a descriptor
- * not ready is visible to the thread that gets the event which comes of it. That does not hold for
+ * The kernel's own locks order these calls: a thread's writes before a call that found a descriptor
+ * not ready are visible to the thread that gets the resulting event. That does not hold for
  * th_os_io_poll, which takes no lock.
  */
 #ifndef TH_DESCRIPTOR_H
@@ -13,7 +13,7 @@
 
 /* ---- sets ---- */
 
-/* For what a descriptor is ready; calls that ask for readiness take the first two. */
+/* A descriptor's readiness; calls that poll for readiness take the first two. */
 #define TH_OS_IN 1u
 #define TH_OS_OUT 2u
 /*
@@ -48,8 +48,8 @@ int th_os_pollset_open(th_os_pollset *out);
 void th_os_pollset_close(th_os_pollset *set);
 
 /*
- * Adds a descriptor, for both directions. Any thread. Errors: -EEXIST (it is in it), -EPERM (what
- * it names is always ready, as files are), -EBADF, -ENOMEM, -ENOSPC (the user has too many).
+ * Adds a descriptor, for both directions. Any thread. Errors: -EEXIST (it is in it), -EPERM (it is
+ * always ready, as files are), -EBADF, -ENOMEM, -ENOSPC (the user has too many).
  */
 int th_os_pollset_add(const th_os_pollset *set, int fd, uint64_t key);
 /* Adds another set, which is ready as long as it has events: that is repeated in every wait. */
@@ -108,14 +108,14 @@ void th_os_wakeup_take(int wakeup);
 
 /* ---- calls on a descriptor ---- */
 
-/* What a descriptor is, as far as calls differ. */
+/* The kind of a descriptor, as far as calls differ. */
 typedef enum th_os_kind {
     TH_OS_TCP,      /* a stream socket whose short transfers mean that nothing is left */
     TH_OS_STREAM,   /* another stream socket */
     TH_OS_DATAGRAM, /* a socket with messages: datagrams and seqpackets */
     TH_OS_PIPE,
-    TH_OS_OTHER, /* ttys, eventfds, ...: what is read and written otherwise */
-    TH_OS_FILE,  /* what is always ready, although a call may wait for a device */
+    TH_OS_OTHER, /* ttys, eventfds, ...: read and written otherwise */
+    TH_OS_FILE,  /* always ready, although a call may wait for a device */
     TH_OS_KINDS
 } th_os_kind;
 
@@ -129,9 +129,9 @@ typedef struct th_os_identity {
 } th_os_identity;
 
 /*
- * What the descriptor is. Errors: -EBADF; -EPERM, with the kind, for what is always ready (files,
- * directories). Where a socket can be told not to wait only for all who have it, as on Windows,
- * this tells it.
+ * The descriptor's kind. Errors: -EBADF; -EPERM, with the kind, if it is always ready (files,
+ * directories). If a socket can be set not to wait only for all its owners, as on Windows, this
+ * sets it.
  */
 int th_os_io_kind(int fd, th_os_kind *kind, th_os_identity *identity);
 
@@ -151,9 +151,9 @@ typedef struct th_os_part {
 } th_os_part;
 
 /*
- * Reads or writes what can be without waiting. They return the number of bytes (read 0: the end),
- * -EAGAIN, or the system's code. A write where nobody reads any more is -EPIPE, and the calling
- * thread gets no signal.
+ * Reads or writes as much as possible without waiting. They return the number of bytes (read 0: the
+ * end), -EAGAIN, or the system's code. A write without a reader is -EPIPE, and the calling thread
+ * gets no signal.
  */
 int64_t th_os_io_read(int fd, th_os_kind kind, void *to, size_t size);
 int64_t th_os_io_write(int fd, th_os_kind kind, const void *from, size_t size);
@@ -179,21 +179,21 @@ int th_os_io_unread(int fd, size_t n);
 int64_t th_os_io_splice(int from, int to, size_t n);
 
 /*
- * Reads and writes where others share the description, so that it must not be told not to wait:
- * -EAGAIN when it is not ready. A call on a file waits for the device; another one may wait if
- * somebody takes what is there, or the room, in this very moment. So they are not for workers. A
- * write may be short.
+ * Reads and writes on a description that others share, so that it must not be set not to wait:
+ * -EAGAIN when it is not ready. A call on a file waits for the device; others may wait if somebody
+ * takes the bytes, or the room, in this very moment. So they are not for workers. A write may be
+ * short.
  */
 int64_t th_os_io_readv_shared(int fd, th_os_kind kind, const th_os_part parts[], unsigned n);
 int64_t th_os_io_writev_shared(int fd, th_os_kind kind, const th_os_part parts[], unsigned n);
 
-/* Reads of a file what the system has in memory. -EAGAIN, -EOPNOTSUPP: it would have to wait. */
+/* Reads from a file's page cache. -EAGAIN, -EOPNOTSUPP: it would have to wait. */
 int64_t th_os_io_readv_cached(int fd, const th_os_part parts[], unsigned n);
 
 /*
- * Opens what the descriptor names once more, with a description of its own, on which calls do not
- * wait. Returns the new number, or a code: -EOPNOTSUPP for what would be another one then (only
- * pipes, ttys and /dev/null and its like are known not to be).
+ * Opens the descriptor's object again, with a separate description, on which calls do not wait.
+ * Returns the new number, or a code: -EOPNOTSUPP if that would be another object (only pipes, ttys
+ * and /dev/null and its like are known not to be).
  */
 int th_os_io_reopen(int fd);
 /* Another number for the same description, which programs that are started do not get. */
@@ -203,10 +203,9 @@ int th_os_io_close_on_exec(int fd);
 bool th_os_io_is_tty(int fd);
 
 /*
- * What the descriptor is, for people: "tcp 127.0.0.1:80 from 127.0.0.1:5012", with the word
- * `between` between its own address and the other side's; "unix /path"; for what is no socket what
- * the system calls it ("pipe:[123]"). *listens: it is a listener. Addresses may hold any bytes. 0
- * or a code.
+ * A description for people: "tcp 127.0.0.1:80 from 127.0.0.1:5012", with the word `between` between
+ * its own address and the other side's; "unix /path"; for other kinds the system's name
+ * ("pipe:[123]"). *listens: it is a listener. Addresses may hold any bytes. 0 or a code.
  */
 #define TH_OS_IO_TEXT 300u
 int th_os_io_text(int fd, const char *between, char *text, size_t size, bool *listens);
@@ -227,8 +226,7 @@ int th_os_io_poll(int fd, unsigned bits, int wakeup, int64_t deadline);
 
 /*
  * The same for several, n of at most TH_OS_POLLED_MAX: sets `ready` of each (TH_OS_IN, TH_OS_OUT,
- * TH_OS_ODD; all of them for what is no descriptor), and returns how many have it set, 0, or a
- * code.
+ * TH_OS_ODD; all of them for a closed number), and returns how many have it set, 0, or a code.
  */
 #define TH_OS_POLLED_MAX 32u
 typedef struct th_os_polled {

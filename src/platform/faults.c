@@ -1,5 +1,5 @@
 /*
- * faults.c: the words that say which calls fail; see faults.h.
+ * faults.c: the words that select the calls to fail; see faults.h.
  */
 #include "platform/faults.h"
 

@@ -44,7 +44,7 @@ typedef enum th_os_fault {
     TH_OS_FAULT_WATCH_OPEN,     /* th_os_watch_open */
     TH_OS_FAULT_WATCH,          /* Windows: a request for changes; by th_os_fail_with */
     TH_OS_FAULT_FILE_NOW,       /* th_os_file_readv_now, _writev_now: -EAGAIN */
-    TH_OS_FAULT_FILE_SHORT,     /* th_os_file_do, _ring_put: what is transferred is a single byte */
+    TH_OS_FAULT_FILE_SHORT,     /* th_os_file_do, _ring_put: the transfer is a single byte */
     TH_OS_FAULT_RING,           /* th_os_ring_open; by th_os_fail_with */
     TH_OS_FAULT_RING_PUT,       /* th_os_ring_put: -EAGAIN */
     TH_OS_FAULT_RING_SEND,      /* th_os_ring_send: half of them begin, of one none */
@@ -57,7 +57,7 @@ typedef enum th_os_fault {
 
 /* After `after` more successful calls, `times` calls fail; 0 `times` switches the failures off. */
 void th_os_fail(th_os_fault kind, uint32_t after, uint32_t times);
-/* The same; they fail with this negative code. Of kinds whose calls look at it. */
+/* The same; they fail with this negative code. For kinds whose calls use it. */
 void th_os_fail_with(th_os_fault kind, int code, uint32_t after, uint32_t times);
 void th_os_fail_map(uint32_t after, uint32_t times);
 void th_os_fail_guard_madvise(uint32_t after, uint32_t times);
@@ -70,7 +70,7 @@ void th_os_fail_ran(uint32_t after, uint32_t times);
 /* How many of the ordered failures have not happened yet. */
 uint32_t th_os_fails_left(th_os_fault kind);
 
-/* For the platform's own calls: th_os_fails tells whether this call must fail. */
+/* For the platform's own calls: th_os_fails returns whether this call must fail. */
 extern uint64_t th_os_faults[TH_OS_FAULT_KINDS]; /* high half: after, low half: times */
 bool th_os_fails_slow(th_os_fault kind);
 

@@ -8,7 +8,7 @@
 
 #include "platform/descriptor.h"
 
-/* What a call opens a file for, and how. */
+/* The purpose of opening a file, and its manner. */
 #define TH_OS_FILE_FOR_READING 1u
 #define TH_OS_FILE_FOR_WRITING 2u
 #define TH_OS_FILE_CREATE 4u
@@ -20,14 +20,17 @@
 #define TH_OS_FILE_NOFOLLOW 256u
 #define TH_OS_FILE_DIRECTORY 512u
 
-/* The calls. The words behind each are what it takes of the request beside `fd` or `path`. */
+/*
+ * The calls. The words behind each are the fields of the request that it takes beside `fd` or
+ * `path`.
+ */
 typedef enum th_os_file_call {
     TH_OS_FILE_OPEN,       /* path, flags, mode; gives `kind`. The new descriptor */
     TH_OS_FILE_READ,       /* bytes, size, offset. How many; 0: the end */
     TH_OS_FILE_WRITE,      /* bytes, size, offset. How many */
     TH_OS_FILE_ADD,        /* bytes, size: a write at the file's end. How many */
-    TH_OS_FILE_FLUSH,      /* what was written, to the device */
-    TH_OS_FILE_FLUSH_DATA, /* the same without what a reader does not need */
+    TH_OS_FILE_FLUSH,      /* writes, to the device */
+    TH_OS_FILE_FLUSH_DATA, /* the same, without data that readers do not need */
     TH_OS_FILE_RESIZE,     /* offset: the size */
     TH_OS_FILE_ALLOCATE,   /* offset, length, flags */
     TH_OS_FILE_LOOK,       /* path or fd, flags; gives `info` */
@@ -48,13 +51,13 @@ typedef enum th_os_file_call {
 
 #define TH_OS_FILE_KEEP_SIZE 1u /* of ALLOCATE */
 #define TH_OS_FILE_PUNCH 2u
-#define TH_OS_FILE_LINK_ITSELF 1u /* of LOOK: not what it points to */
+#define TH_OS_FILE_LINK_ITSELF 1u /* for LOOK: not its target */
 #define TH_OS_FILE_NO_REPLACE 1u  /* of RENAME */
 #define TH_OS_FILE_LOCK_NONE 0u
 #define TH_OS_FILE_LOCK_SHARED 1u
 #define TH_OS_FILE_LOCK_EXCLUSIVE 2u
 
-/* What a name stands for. */
+/* The kind of object behind a name. */
 typedef enum th_os_file_kind {
     TH_OS_FILE_UNKNOWN,
     TH_OS_FILE_REGULAR,
@@ -99,16 +102,16 @@ typedef struct th_os_file_request {
 } th_os_file_request;
 
 /*
- * Makes the call, on a thread that may block for as long as it takes. Returns what the call says
- * (0 unless another result is named above), or a negative code. What is opened is not given to
- * programs that are started.
+ * Makes the call, on a thread that may block for as long as it takes. Returns the call's result (0
+ * unless another is named above), or a negative code. Started processes do not inherit new
+ * descriptors.
  */
 int64_t th_os_file_do(th_os_file_request *request);
 
 /*
- * Read and write at an offset what can be without waiting for a device: from and to the system's
- * memory. How many bytes, 0 at the end; -EAGAIN or -EOPNOTSUPP: it would have to wait, or cannot
- * say; or the system's code. An offset of TH_OS_FILE_END (of a write): at the end.
+ * Read and write at an offset as much as possible without waiting for a device: from and to the
+ * page cache. The number of bytes, 0 at the end; -EAGAIN or -EOPNOTSUPP: it would have to wait, or
+ * does not know; or the system's code. An offset of TH_OS_FILE_END (of a write): at the end.
  */
 #define TH_OS_FILE_END (-1)
 int64_t th_os_file_readv_now(int fd, const th_os_part parts[], unsigned n, int64_t offset);
@@ -126,7 +129,7 @@ bool th_os_file_begins(int fd);
 /* The memory that a direct transfer wants is aligned so, and so are its size and its offset. */
 #define TH_OS_FILE_ALIGNMENT 4096u
 
-/* An entry of a directory, in what TH_OS_FILE_LIST has left. Returns the place of the next one. */
+/* An entry of a directory, in the result of TH_OS_FILE_LIST. Returns the place of the next one. */
 typedef struct th_os_file_entry {
     const char *name;
     uint64_t inode;
@@ -134,7 +137,7 @@ typedef struct th_os_file_entry {
 } th_os_file_entry;
 size_t th_os_file_entry_at(const void *bytes, size_t at, th_os_file_entry *out);
 
-/* A descriptor that tells of changes of files (TH_OS_FILE_WATCH), on which reads do not wait. */
+/* A descriptor that reports changes of files (TH_OS_FILE_WATCH), on which reads do not wait. */
 #define TH_OS_WATCH_CREATED 1u
 #define TH_OS_WATCH_DELETED 2u
 #define TH_OS_WATCH_MODIFIED 4u

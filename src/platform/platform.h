@@ -61,12 +61,12 @@ typedef struct th_os_cpuset {
 } th_os_cpuset;
 
 /*
- * Starts a thread with all signals blocked but the faults (SEGV, BUS, FPE, ILL, TRAP, ABRT), and
+ * Starts a thread with all signals blocked except the faults (SEGV, BUS, FPE, ILL, TRAP, ABRT), and
  * PIPE, XFSZ and SYS if the caller has those unblocked: so the program's own threads get the
  * program's signals, and each thread gets the signals that it causes. In a process that the thread
- * forks, the mask is the one that the caller has here, unless the thread has changed its own
- * meanwhile. `name` is cut to the length that the system keeps. The thread may run on these CPUs
- * only (NULL: as its starter). Returns the system's code if it refuses.
+ * forks, the mask is the caller's at this moment, unless the thread has changed its own meanwhile.
+ * `name` is cut to the length that the system keeps. The thread may run on these CPUs only (NULL:
+ * as its starter). If the system refuses, returns its code.
  */
 int th_os_thread_start_on(th_os_thread *thread, const char *name, void (*entry)(void *), void *arg,
                           const th_os_cpuset *cpus);
@@ -84,14 +84,17 @@ void th_os_thread_join(th_os_thread thread);
 
 /* The system's number of the calling thread. */
 uint64_t th_os_thread_number(void);
-/* The processor time that a thread has used, in ns; -1: the system does not tell. */
+/* The processor time that a thread has used, in ns; -1: the system does not report it. */
 int64_t th_os_thread_ran(th_os_thread thread);
 /*
- * Whether the thread with this number waits for something, and not only for a processor; false when
- * the system does not tell. Reads a file below /proc.
+ * Whether the thread with this number waits for something, and not only for a processor; false if
+ * the system does not report it. Reads a file below /proc.
  */
 bool th_os_thread_waits(uint64_t number);
-/* Whether it runs, or waits for a processor; false when the system does not tell. The same file. */
+/*
+ * Whether it runs, or waits for a processor; false if the system does not report it. The same
+ * file.
+ */
 bool th_os_thread_runs(uint64_t number);
 /* The stack pointer of a thread that is in a system call, or 0. Reads a file below /proc. */
 uintptr_t th_os_thread_pointer(uint64_t number);
@@ -106,7 +109,7 @@ int th_os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child
 /* Lets another thread run. */
 void th_os_thread_yield(void);
 
-/* Tells the processor that this is a spin loop. */
+/* Hints to the processor that this is a spin loop. */
 void th_os_relax(void);
 
 /*
@@ -119,7 +122,7 @@ int th_os_self_set(void *self);
 
 /*
  * Has `on_exit(self)` called when a thread ends whose pointer is not NULL; th_os_self_get still
- * works meanwhile. To be called once, before any pointer is set. -EAGAIN: no more pthread keys.
+ * works meanwhile. To be called once, before any pointer is set. -EAGAIN: no pthread key is left.
  */
 int th_os_self_on_exit(void (*on_exit)(void *self));
 
@@ -159,11 +162,11 @@ int th_os_errno_get(void);
 void th_os_errno_set(int value);
 
 /*
- * What the C++ run time keeps for each thread: the list of exceptions that are being handled, and
- * how many were thrown and are not caught yet (__cxa_eh_globals in the C++ ABI that all compilers
- * for Linux share, and mingw's). NULL: the program had no such run time when the dynamic linker
- * loaded the library; on Windows, when the first thread asked. It is NULL for all threads or for
- * none. The address is the same as long as the thread lives.
+ * The C++ run time's state of each thread: the list of exceptions that are being handled, and how
+ * many were thrown and are not caught yet (__cxa_eh_globals in the C++ ABI that all compilers for
+ * Linux share, and mingw's). NULL: the program had no such run time when the dynamic linker loaded
+ * the library; on Windows, at the first thread's query. It is NULL for all threads or for none. The
+ * address is the same as long as the thread lives.
  */
 typedef struct th_os_exceptions {
     void *caught;
@@ -184,7 +187,7 @@ bool th_os_barrier(void);
 
 /*
  * Sets how much later than asked for the calling thread's sleeps may end, in ns. Returns the value
- * before, or 0 when the system does not tell it.
+ * before, or 0 if the system does not report it.
  */
 unsigned long th_os_timer_slack(unsigned long ns);
 
@@ -204,17 +207,17 @@ unsigned th_os_cpus_at(const char *root, unsigned affinity);
 int th_os_cpuset_granted(th_os_cpuset *out);
 
 /*
- * The CPUs that share the largest cache with `cpu`, as /sys below `root` tells; an empty set when
- * it does not.
+ * The CPUs that share the largest cache with `cpu`, as in /sys below `root`; an empty set if it is
+ * not there.
  */
 void th_os_cpuset_of_cache(const char *root, unsigned cpu, th_os_cpuset *out);
 
 /* ---- code ---- */
 
 /*
- * What the next two read names with that are not in memory: those of functions that are not
- * exported. They stand in the file that the code was loaded from, which is opened, read and closed
- * at each question; it is refused when it is not the one in memory. The caller gives the memory for
+ * With this the next two read names that are not in memory: names of functions that are not
+ * exported. They are in the file that the code was loaded from, which is opened, read and closed at
+ * each question; it is refused when it is not the one in memory. The caller gives the memory for
  * it, since the stack may be small; it is the caller's alone meanwhile. Nothing in it has to be set
  * but `left`, which each question lessens.
  */
@@ -224,17 +227,17 @@ typedef struct th_os_symbols {
 } th_os_symbols;
 
 /*
- * Writes what stands at an address of the program's code, for people: "function",
- * "function+0x12", or, where the name is not known, "file+0x1234", the place in that file as
- * debuggers write it. Without `symbols` no file is read. Like the next two it takes a lock of the
- * system's loader, so it must not be called from signal handlers. `size` is at least 16.
+ * Writes the name of an address in the program's code, for people: "function", "function+0x12", or,
+ * if the name is not known, "file+0x1234", the place in that file as debuggers write it. Without
+ * `symbols` no file is read. Like the next two it takes a lock of the system's loader, so it must
+ * not be called from signal handlers. `size` is at least 16.
  */
 void th_os_code_name(uintptr_t address, char *text, size_t size, th_os_symbols *symbols);
 
 /*
- * Finds the call that returns to `after`. False: there is no code, or no call stands before it, or
- * the library does not know how calls look on this processor. Names are cut. Without `symbols` no
- * file is read.
+ * Finds the call that returns to `after`. False: there is no code, or no call before it, or the
+ * library does not know how calls look on this processor. Names are cut. Without `symbols` no file
+ * is read.
  */
 typedef struct th_os_place {
     char file[64];    /* the last part of the file's path */
@@ -279,8 +282,8 @@ void th_os_code_unlock(void);
 /* ---- environment and messages ---- */
 
 /*
- * An environment variable. NULL in a program that has more rights than the one that started it,
- * which must not choose its settings.
+ * An environment variable. NULL in a program that has more rights than its starter, which must not
+ * choose its settings.
  */
 const char *th_os_env(const char *name);
 /* The number of the process. */
@@ -325,9 +328,9 @@ int th_os_remap(void *addr, size_t size);
 /*
  * How many bytes lie below a stack as its guard, in whole pages and an odd number of them. A frame
  * that is no larger cannot step over it. It takes address space, of which 32 bits have too little.
- * On Windows the compilers' frames touch each page; but it has no other stack for what is to be
- * told of an overflow: the lowest page is never touched, some above it are left for the report, and
- * the system tells of an overflow one page or two above those.
+ * On Windows the compilers' frames touch each page; but it has no other stack for the report of an
+ * overflow: the lowest page is never touched, some above it are left for the report, and the system
+ * signals an overflow one page or two above those.
  */
 #if defined(_WIN32)
 #define TH_OS_GUARD_BYTES ((size_t)28 << 10)
@@ -344,10 +347,10 @@ static inline size_t th_os_guard_size(void) {
 int th_os_guard_madvise(void *addr, size_t size);
 int th_os_guard_mprotect(void *addr, size_t size);
 /*
- * Does what th_os_guard_madvise does for `count` guards that lie `stride` bytes apart, the first at
- * `low`, and touches the page that ends `stride` bytes above each one's low end: the top of its
- * stack. A few calls for all guards, which are 16 at most. Fails as that one does; then none of
- * them counts as made.
+ * Like th_os_guard_madvise, for `count` guards that are `stride` bytes apart, the first at `low`,
+ * and touches the page that ends `stride` bytes above each one's low end: the top of its stack. A
+ * few calls for all guards, which are 16 at most. Fails as that one does; then none of them counts
+ * as made.
  */
 #define TH_OS_GUARDS_MAX 16u
 int th_os_guards_madvise(char *low, size_t size, size_t stride, unsigned count);
@@ -357,7 +360,7 @@ int th_os_unguard_mprotect(void *addr, size_t size);
 /*
  * Stacks that grow: Windows commits the pages of a stack as they are touched, from the top down,
  * and only for the thread that is on the stack. Elsewhere all of a mapping may be used at once, and
- * these are what they stand for.
+ * these are defined accordingly.
  */
 #if defined(_WIN32)
 #define TH_OS_STACKS_GROW 1
@@ -372,9 +375,9 @@ void *th_os_stack_limit(void *top);
 /* Makes one of which all may be used, without a guard. 0 or a code. */
 int th_os_stack_commit(void *low, void *top);
 /*
- * Gives back what lies deeper than `keep` bytes in a stack that grows; what stays readable of that
- * is zero. Nobody may read it meanwhile but the highest page. Returns the lowest byte that may be
- * used from now on, or NULL: that is as it was.
+ * Gives back the part deeper than `keep` bytes in a stack that grows; any part that stays readable
+ * is zero. Meanwhile only its highest page may be read. Returns the lowest byte that may be used
+ * from now on, or NULL: that is as it was.
  */
 void *th_os_stack_trim(void *low, void *top, size_t keep);
 #else
@@ -425,15 +428,15 @@ int th_os_fault_catch(th_os_fault_fn ask);
 
 /*
  * Called in the handler of a signal that is about to end the process: a fault, or an abort; once in
- * a process. `signal` is its name; `address` is NULL where it tells of none. The process then ends
- * by the same signal, as if nothing had been called.
+ * a process. `signal` is its name; `address` is NULL if it has none. The process then ends by the
+ * same signal, as if nothing had been called.
  */
 typedef void (*th_os_crash_fn)(const char *signal, const uintptr_t *address);
 
 /*
- * Installs the handler of SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT where the program has none,
- * once for the process. A handler of the program's, from before or later, stays, and what it
- * handles is no crash.
+ * Installs the handler of SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT if the program has none, once
+ * for the process. A handler of the program's, from before or later, stays, and its signals are no
+ * crashes.
  */
 void th_os_crash_catch(th_os_crash_fn tell);
 /* In the child of a fork, whose crashes are its own. */

@@ -1,16 +1,17 @@
 /*
- * probe.h: the part of the platform's contract that asks a running thread what it is doing, by a
+ * probe.h: the part of the platform's contract that queries the activity of a running thread, by a
  * signal to that thread. Included by platform.h.
  *
- * The thread's handler copies where it is, and what stands on its stack, for the asker. It runs on
- * the thread's alternate stack and takes no lock. One question is asked at a time in the process.
+ * The thread's handler copies its position, and the contents of its stack, for the asker. It runs
+ * on the thread's alternate stack and takes no lock. One question is asked at a time in the
+ * process.
  */
 #ifndef TH_PROBE_H
 #define TH_PROBE_H
 
 #include "base/cc.h"
 
-/* What is copied of a stack, from the stack pointer on. */
+/* The part copied of a stack, from the stack pointer on. */
 #define TH_OS_PROBE_WORDS ((size_t)1024)
 
 typedef struct th_os_question {
@@ -31,11 +32,10 @@ typedef struct th_os_answer {
 
 /*
  * Takes a signal for questions, for the process: this number, or, for 0, a real-time signal that
- * has its default action, that the caller does not block and that is not `but`. Returns the
- * number, or -EINVAL (no such signal, or one that cannot be caught or belongs to faults), -EBUSY
- * (the program has set an action, or uses all of them), -ENOSYS (not known how to read the
- * registers of this processor).
- * What comes of that number from others while it is taken is ignored.
+ * has its default action, that the caller does not block and that is not `but`. Returns the number,
+ * or -EINVAL (no such signal, or one that cannot be caught or belongs to faults), -EBUSY (the
+ * program has set an action, or uses all of them), -ENOSYS (not known how to read the registers of
+ * this processor). Signals of that number from others are ignored while it is taken.
  */
 int th_os_probe_open(int number, int but);
 /* As before the open, when each has been closed. No thread that admits the signal may be left. */

@@ -11,7 +11,7 @@
 typedef struct th_os_process {
     int pid;
     int fd;     /* a descriptor that is ready to be read once it has ended (a pidfd), or -1 */
-    void *kept; /* what the system's part has to keep of it, until the reap; or NULL */
+    void *kept; /* the system part's data about it, until the reap; or NULL */
 } th_os_process;
 
 typedef struct th_os_limit {
@@ -20,7 +20,7 @@ typedef struct th_os_limit {
     uint64_t hard;
 } th_os_limit;
 
-/* Where the child stands among the groups of processes. */
+/* The child's group of processes. */
 typedef enum th_os_group { TH_OS_GROUP_SAME, TH_OS_GROUP_OWN, TH_OS_GROUP_SESSION } th_os_group;
 
 /* The one with the same number, unless there is none, or it is closed on exec. */
@@ -43,23 +43,22 @@ typedef struct th_os_program {
 } th_os_program;
 
 /*
- * Starts a program, and returns when it runs: 0, or a code with *failed, what it is about:
- * "process", "folder", "limit", "descriptor", "program", or "waitid", which a sandbox refuses.
- * Signals are those of a fresh program: none is blocked, none is caught, and none is ignored but
- * those that were when this program began. Blocks the thread until the system has found and loaded
- * the program.
+ * Starts a program, and returns when it runs: 0, or a code with *failed, its subject: "process",
+ * "folder", "limit", "descriptor", "program", or "waitid", which a sandbox refuses. Signals are as
+ * in a fresh program: none is blocked, none is caught, and only those are ignored that were ignored
+ * when this program began. Blocks the thread until the system has found and loaded the program.
  */
 int th_os_process_start(th_os_process *out, const th_os_program *program, const char **failed);
 
 /*
- * Whether the system can tell by a descriptor that a process has ended. The same in all calls, but
+ * Whether the system can report the end of a process by a descriptor. The same in all calls, except
  * for faults.
  */
 bool th_os_process_has_fd(void);
 
 typedef struct th_os_ended {
-    int code;   /* what it gave to exit (a system may let that be any number), or -1 */
-    int signal; /* or what has ended it, else 0 */
+    int code;   /* its argument to exit (any number on some systems), or -1 */
+    int signal; /* or the signal that has ended it, else 0 */
     bool dumped;
 } th_os_ended;
 
@@ -70,14 +69,14 @@ typedef struct th_os_ended {
 int th_os_process_ended(const th_os_process *process, th_os_ended *ended);
 /* Waits until th_os_process_ended is not 0. For one without a descriptor. */
 void th_os_process_await(const th_os_process *process);
-/* Has the system forget one that has ended; then nothing may be done with it. False: it runs. */
+/* Makes the system forget an ended process, which may not be used afterwards. False: it runs. */
 bool th_os_process_reap(const th_os_process *process);
 
 #define TH_OS_SIGKILL 9
 
 /*
- * Sends a signal to it, or to all of the group that it leads; 0: asks only. Never to another one
- * that has got its number. 0, or -ESRCH, -EPERM, -EINVAL.
+ * Sends a signal to it, or to all of the group that it leads; 0: checks only. Never to another
+ * process that has got its number. 0, or -ESRCH, -EPERM, -EINVAL.
  */
 int th_os_process_signal(const th_os_process *process, int number, bool group);
 
@@ -90,16 +89,16 @@ int th_os_pipe(int ends[2], unsigned theirs);
 int th_os_null_open(void);
 
 /*
- * The program's environment, as it is now; NULL: it has none. What is put into *memory (or NULL) is
- * to be given to th_os_free once it is not needed any more. 0 or -ENOMEM.
+ * The program's environment, as it is now; NULL: it has none. Free the memory in *memory (or NULL)
+ * with th_os_free once it is no longer needed. 0 or -ENOMEM.
  */
 int th_os_environment(const char *const **env, void **memory);
 /* Whether names of variables, of n bytes, are the same. */
 bool th_os_variables_are_same(const char *a, const char *b, size_t n);
 
-/* How PATH is written: what stands between its folders. */
+/* The separator between the folders in PATH. */
 char th_os_path_separator(void);
-/* Whether the folder that stands there is the same one wherever a program works. */
+/* Whether the path names the same folder in every working directory. */
 bool th_os_path_is_absolute(const char *path);
 /* Whether a program's name has a folder, so that it is not looked for. */
 bool th_os_path_has_folder(const char *name);

@@ -11,7 +11,7 @@
 
 typedef struct th_os_ring {
     int fd;
-    uint32_t *sq_tail; /* the queue of what is asked for; the system reads it in a call of ours */
+    uint32_t *sq_tail; /* the queue of submissions; the system reads it in a call of ours */
     uint32_t sq_mask;
     void *sq_entries;
     uint32_t *sq_array;
@@ -19,7 +19,7 @@ typedef struct th_os_ring {
     const uint32_t *cq_tail;
     uint32_t cq_mask;
     const void *cq_entries;
-    void *queues; /* what is mapped */
+    void *queues; /* the mapping */
     size_t queues_size;
     size_t entries_size;
 } th_os_ring;
@@ -49,16 +49,16 @@ void th_os_ring_close(th_os_ring *ring);
 void th_os_ring_abandon(th_os_ring *ring);
 
 /*
- * Puts a transfer into the queue of what th_os_ring_send begins; there is room for as many as the
- * ring was made for. A code: it is not there.
+ * Puts a transfer into the queue that th_os_ring_send begins; there is room for as many as the ring
+ * was made for. A code: it was not queued.
  */
 int th_os_ring_put(th_os_ring *ring, const th_os_transfer *transfer, uint64_t key);
 
 /*
  * Begins the `n` transfers that have been put since the last call, for the calling thread: in
- * order, and they may end in this call. The memory of one that has begun is the system's until
- * th_os_ring_take has told of the end; transfers of a thread that ends meanwhile may end with
- * -ECANCELED. Returns how many have begun. The others, the last ones, are forgotten.
+ * order, and they may end in this call. The memory of a transfer that has begun is the system's
+ * until th_os_ring_take has returned its end; transfers of a thread that ends meanwhile may end
+ * with -ECANCELED. Returns how many have begun. The others, the last ones, are forgotten.
  */
 unsigned th_os_ring_send(th_os_ring *ring, unsigned n);
 

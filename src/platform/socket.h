@@ -25,7 +25,7 @@ th_os_family th_os_address_family(const th_os_address *address);
 
 /*
  * The address that a numeric host names ("127.0.0.1", "::1", "fe80::1%eth0"): 0, -EINVAL when it is
- * a name, or what keeps the system from finding the interface, as -EMFILE.
+ * a name, or the code with which the system does not find the interface, such as -EMFILE.
  */
 int th_os_address_numeric(th_os_address *out, const char *host, uint16_t port);
 /* All addresses of the host, of this family: TH_OS_IPV4, TH_OS_IPV6. */
@@ -53,8 +53,8 @@ int th_os_address_text(const th_os_address *address, char *text, size_t size);
 /*
  * Looks a name up, of one family or of any (TH_OS_UNNAMED), with port 0, in the order in which they
  * are to be tried. Returns how many addresses there are, at most `max`, or -ENOENT (there is no
- * such name, or it has no address), -EAGAIN (nobody could tell), -EIO, -ENOMEM, ... It may block
- * the thread for long.
+ * such name, or it has no address), -EAGAIN (no server knew), -EIO, -ENOMEM, ... It may block the
+ * thread for long.
  */
 int th_os_resolve(const char *host, th_os_family family, th_os_address out[], unsigned max);
 /* Writes the path of the system's file of hosts. */
@@ -66,7 +66,7 @@ typedef enum th_os_style { TH_OS_BYTES, TH_OS_DATAGRAMS, TH_OS_PACKETS } th_os_s
 
 /* Makes a socket that is closed on exec and whose calls do not wait: its number or a code. */
 int th_os_socket_open(th_os_family family, th_os_style style);
-/* What it is; -ENOTSOCK. Of families that are not known here: TH_OS_UNNAMED. */
+/* Its family and style; -ENOTSOCK. Families that are not known here: TH_OS_UNNAMED. */
 int th_os_socket_what(int fd, th_os_family *family, th_os_style *style);
 
 int th_os_socket_bind(int fd, const th_os_address *address);
@@ -78,7 +78,8 @@ int th_os_socket_listen(int fd, int backlog);
 int th_os_socket_waits(int fd);
 /*
  * 0, -EINPROGRESS (it is connected or not once it is ready to write: th_os_socket_error), -EAGAIN
- * (a UNIX listener has too many already, and nothing will tell when it has not), or another code.
+ * (a UNIX listener has too many already, and there will be no notice when it has room), or another
+ * code.
  */
 int th_os_socket_connect(int fd, const th_os_address *address);
 /* The error that the system has kept for the socket, which it forgets then; or 0. */
@@ -105,7 +106,7 @@ typedef enum th_os_option {
     TH_OS_RECEIVE_BUFFER,
     TH_OS_SEND_BUFFER,
     TH_OS_BROADCAST,
-    TH_OS_RESET, /* a close drops what was not sent, and resets the connection */
+    TH_OS_RESET, /* a close drops unsent bytes, and resets the connection */
     TH_OS_OPTIONS
 } th_os_option;
 int th_os_socket_set(int fd, th_os_option option, int64_t value);
@@ -136,8 +137,8 @@ int th_os_socket_receive(int fd, th_os_message messages[], unsigned n);
 int64_t th_os_socket_send_fds(int fd, const void *from, size_t size, const int fds[], unsigned n);
 /*
  * Takes bytes, and up to *n descriptors that came with them, which are closed on exec; *n becomes
- * their number. -EMSGSIZE: there were more, or the process may have no more; they are closed, all
- * of them, and the bytes are lost.
+ * their number. -EMSGSIZE: there were more, or the process has reached its limit; they are closed,
+ * all of them, and the bytes are lost.
  */
 int64_t th_os_socket_receive_fds(int fd, void *to, size_t size, int fds[], unsigned *n);
 
@@ -149,18 +150,18 @@ typedef struct th_os_private {
 } th_os_private;
 
 /*
- * Listens at $XDG_RUNTIME_DIR/thrum/PID or, where that cannot be, /tmp/thrum-UID/PID: both folders
- * are made, or must be, the user's own and closed to others; on Windows at a port that a file of
- * the user's tells. What a process that has ended has left there is replaced. 0, -EPERM (somebody
- * else's folder), -EADDRINUSE, or the system's code.
+ * Listens at $XDG_RUNTIME_DIR/thrum/PID or, if that is impossible, /tmp/thrum-UID/PID: both folders
+ * are made, or must be, the user's own and closed to others; on Windows at a port written in a file
+ * of the user's. Leftovers of an ended process there are replaced. 0, -EPERM (somebody else's
+ * folder), -EADDRINUSE, or the system's code.
  */
 int th_os_private_open(th_os_private *out);
 /* Takes a connection: its descriptor; -EPERM: it was another user's, neither ours nor root, and is
  * closed; or a code as th_os_io_accept. */
 int th_os_private_accept(const th_os_private *listener);
 /*
- * Whether nothing tells the user at the other side: then a connection begins with a line, and the
- * right one is known to the user alone.
+ * Whether the peer's user cannot be found out: then a connection begins with a line, and only the
+ * user knows the right one.
  */
 bool th_os_private_asks(void);
 bool th_os_private_admits(const char *line);
