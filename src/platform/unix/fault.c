@@ -62,8 +62,8 @@ static void handle(int signal, siginfo_t *info, void *ucontext) {
 }
 
 /*
- * Reports a crash, if that is wanted: then the process must end, since the reported resources are
- * not released any longer. A thread that crashes while it reports goes on to its end; another
+ * Reports a crash, if that is wanted: then the process must end, since the data of the report is
+ * not given back. A thread that crashes while it reports goes on to its end; another
  * thread that crashes meanwhile waits, since its own end would be the end of the process.
  */
 static bool tell_crash(int index, const siginfo_t *info) {
