@@ -1,8 +1,8 @@
 /*
- * file.c: calls on files: opening, what is known of one, and the file as a whole; and the table of
- * all such calls.
+ * file.c: calls on files: opening, information, and the file as a whole; and the table of all such
+ * calls.
  *
- * Of permissions Windows has one, as far as these calls go: whether a file may be written.
+ * Windows has a single permission, as far as these calls go: whether a file may be written.
  */
 #include "platform/windows/file/watch.h"
 
@@ -16,7 +16,7 @@ _Static_assert(TH_OS_FAULT_FILE_LAST - TH_OS_FAULT_FILE + 1 == TH_OS_FILE_CALLS,
 #define ANY_WRITES 0222u
 #define BEFORE_1970 INT64_C(116444736000000000) /* in the system's unit, 100 ns, since 1601 */
 
-/* ---- what is there ---- */
+/* ---- information ---- */
 
 static th_os_file_kind kind_of(HANDLE file, DWORD attributes) {
     FILE_ATTRIBUTE_TAG_INFO info = {.ReparseTag = 0};
@@ -58,7 +58,7 @@ static int64_t look_at(HANDLE file, th_os_file_info *out) {
     return 0;
 }
 
-/* Of what is open, and may be no file. */
+/* For an open handle, which may be no file. */
 static int64_t look_at_open(th_file_request *r) {
     const DWORD type = GetFileType(th_nt_handle(r->fd));
     if (type == FILE_TYPE_DISK) {
@@ -98,7 +98,7 @@ static int64_t look(th_file_request *r) {
 
 /* ---- opening ---- */
 
-/* Also directories; and those that it makes may be written, unless the mode says otherwise. */
+/* Also directories; and new ones may be written, unless the mode forbids it. */
 static DWORD ways_of(const th_file_request *r) {
     const bool fixed = r->flags & TH_OS_FILE_CREATE && !(r->mode & ANY_WRITES);
     return FILE_FLAG_BACKUP_SEMANTICS |
@@ -108,7 +108,7 @@ static DWORD ways_of(const th_file_request *r) {
            (fixed ? FILE_ATTRIBUTE_READONLY : 0);
 }
 
-/* Whether what was opened is what was asked for: 0 or a code. */
+/* Whether the opened object is of the requested kind: 0 or a code. */
 static int check(HANDLE file, uint32_t flags) {
     if (GetFileType(file) != FILE_TYPE_DISK) {
         return flags & TH_OS_FILE_DIRECTORY ? -ENOTDIR : 0;
@@ -121,7 +121,7 @@ static int check(HANDLE file, uint32_t flags) {
                                                             : 0;
 }
 
-/* What is not open to be written has the code here that others give it. */
+/* For a file not open for writing, the code is that of other systems. */
 static int set_size(HANDLE file, int64_t size) {
     FILE_END_OF_FILE_INFO end = {.EndOfFile.QuadPart = size};
     return SetFileInformationByHandle(file, FileEndOfFileInfo, &end, sizeof end) ? 0
@@ -130,8 +130,8 @@ static int set_size(HANDLE file, int64_t size) {
 }
 
 /*
- * The system lets who may write nothing but at the end do nothing else. So such a file is opened
- * for all of it first, and is what is asked for, and is opened once more.
+ * The system allows a handle that may only append nothing else. So such a file is first opened with
+ * all rights, which gives the requested file, and then opened again.
  */
 static int only_to_append(HANDLE *file, DWORD reads, DWORD ways) {
     HANDLE appends =
@@ -190,7 +190,7 @@ static int64_t open_file(th_file_request *r) {
 }
 
 bool th_os_file_waits(int fd) {
-    enum { MODE = 16, THROUGH = 2, UNBUFFERED = 8 }; /* FileModeInformation, and what it tells */
+    enum { MODE = 16, THROUGH = 2, UNBUFFERED = 8 }; /* FileModeInformation, and its values */
     struct {
         void *status;
         ULONG_PTR size;
@@ -203,7 +203,7 @@ bool th_os_file_waits(int fd) {
 
 /* ---- the file as a whole ---- */
 
-/* Of a directory there is nothing to flush; the system keeps its own books of names. */
+/* A directory has nothing to flush; the system keeps its own books of names. */
 static int64_t flush(th_file_request *r) {
     HANDLE file = th_nt_handle(r->fd);
     if (FlushFileBuffers(file)) {
@@ -238,8 +238,8 @@ static int64_t change_mode(th_file_request *r) {
 /* ---- */
 
 /*
- * The room of a file cannot be had without its end; symbolic links are not for everybody to make,
- * and wine 8 says that it has made them.
+ * The room of a file cannot be had without its end; not everybody may make symbolic links, and wine
+ * 8 reports that it has made them.
  */
 static int64_t refuse(th_file_request *r) {
     return r->call == TH_OS_FILE_ALLOCATE ? -EOPNOTSUPP : -ENOSYS;

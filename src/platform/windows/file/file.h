@@ -1,5 +1,5 @@
 /*
- * file.h: what the calls on files share (file.c has them all).
+ * file.h: parts shared by the calls on files (file.c has them all).
  *
  * Files are opened without FILE_FLAG_OVERLAPPED, so that they have a position as elsewhere, and the
  * system makes one transfer of a handle at a time.
@@ -11,7 +11,7 @@
 
 typedef th_os_file_request th_file_request;
 
-/* Also others may read, write, rename and remove what is open here, as everywhere else. */
+/* Others may also read, write, rename and remove a file that is open here, as everywhere else. */
 #define TH_FILE_SHARED (FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE)
 
 /* The code for the calling thread's last error. */
@@ -19,7 +19,7 @@ static inline int th_nt_code(void) {
     return -th_nt_errno(GetLastError());
 }
 
-/* The same of a call on what is open: what it is not open for is -EBADF there. */
+/* The same for a call on an open handle: a call that it is not open for is -EBADF there. */
 static inline int th_nt_code_of_open(void) {
     const DWORD error = GetLastError();
     return error == ERROR_ACCESS_DENIED ? -EBADF : -th_nt_errno(error);
@@ -32,13 +32,13 @@ static inline int th_nt_code_of_open(void) {
 #define TH_FILE_PATH_WORDS 4120
 int th_file_path(const char *path, wchar_t out[TH_FILE_PATH_WORDS]);
 
-/* What it is; FILE_ATTRIBUTE_... of it, 0 where there are none. */
+/* Its kind; its FILE_ATTRIBUTE_..., 0 if there are none. */
 th_os_file_kind th_file_kind_of(DWORD attributes, DWORD tag);
 DWORD th_file_attributes(HANDLE file);
 
 /*
- * Taken by each transfer of the handle: one that says where would else leave its place to another
- * one that goes on from the handle's.
+ * Taken by each transfer of the handle: otherwise a transfer at an offset would leave its position
+ * to another one that goes on from the handle's.
  */
 SRWLOCK *th_file_position(int fd);
 

@@ -1,11 +1,11 @@
 /*
  * file_lock.c: locks of a whole file, which keep nobody from its bytes.
  *
- * Windows' locks do keep others from the bytes that they are of. So these are of bytes that no file
- * has: one for each handle of the system, which its owner holds who shares the lock, and all others
- * as well who has it alone. That one lets the others go first and then its own: nobody is between,
- * where a lock of one kind becomes one of the other. While somebody takes all others it has the
- * gate, so of two who want all of them one gets it.
+ * Windows' locks do keep others from the locked bytes. So these lock bytes that no file has: one
+ * for each handle of the system. A shared owner holds its own byte, an exclusive owner all the
+ * others as well. The exclusive owner lets the others go first and then its own: so nobody comes
+ * between when a lock of one kind becomes one of the other. A caller that takes all the others
+ * holds the gate, so if two want all of them, one gets them.
  *
  * A try of shared kind may be refused beside one of the other kind that then is refused itself.
  */
@@ -64,7 +64,10 @@ static int64_t take_others(HANDLE file, int64_t own) {
     return 0;
 }
 
-/* Behind the gate, so who is refused there has nothing that keeps another one from all. */
+/*
+ * Behind the gate, so a caller that is refused there holds nothing that keeps another one from
+ * all.
+ */
 static int64_t take_all(HANDLE file, int64_t own, bool has_own) {
     if (!take(file, GATE, GATE + 1)) {
         return code_of_refusal();

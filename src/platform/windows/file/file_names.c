@@ -8,7 +8,7 @@
 #include <string.h>
 #include <wchar.h>
 
-/* ---- what is there ---- */
+/* ---- information ---- */
 
 DWORD th_file_attributes(HANDLE file) {
     FILE_BASIC_INFO info;
@@ -71,7 +71,7 @@ int64_t th_file_rename(th_file_request *r) {
         return code;
     }
     const DWORD how = r->flags & TH_OS_FILE_NO_REPLACE ? 0 : MOVEFILE_REPLACE_EXISTING;
-    /* Of two names of the same file wine takes the first one away, and says that it is renamed. */
+    /* With two names of the same file, wine removes the first one and reports a rename. */
     if (!how && th_nt()->is_wine && GetFileAttributesW(to) != INVALID_FILE_ATTRIBUTES) {
         return -EEXIST;
     }

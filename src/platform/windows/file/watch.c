@@ -1,5 +1,5 @@
 /*
- * watch.c: making and closing watchers: descriptors that tell of changes of files (watch.h).
+ * watch.c: making and closing watchers: descriptors that report changes of files (watch.h).
  */
 #include "platform/windows/file/watch.h"
 

@@ -1,17 +1,17 @@
 /*
- * watch_path.c: what is watched, as ReadDirectoryChangesW tells of it.
+ * watch_path.c: watched paths, by ReadDirectoryChangesW.
  *
- * Of a file its directory is watched, and what is about other names is passed over; so the one
- * that a directory is in is watched for that one's own name. The system does not say whether what
- * is removed was a directory, nor whether bytes were written or attributes changed. So a watch has
- * up to four *requests*, each with a handle of its own, that differ in what they ask for. What two
- * of them tell has no order.
+ * For a file its directory is watched, and changes of other names are ignored; likewise the parent
+ * of a directory is watched for the directory's own name. The system does not report whether a
+ * removed name was a directory, nor whether bytes were written or attributes changed. So a watch
+ * has up to four *requests*, each with its own handle, for different changes. The reports of two
+ * requests have no order.
  *
  * All requests are made by one thread, the *teller*, which begins with the first watcher and stays:
- * the system may cancel what a thread has asked for when that ends. It alone frees a request, as it
- * comes to it: it is sent a new one by the port at which requests end, and one that has begun ends
- * there when its handle is closed. So nothing has to be sent for an end, which could be refused.
- * Handles are closed by whoever ends a watch, so that from then on nothing holds its directory.
+ * the system may cancel a thread's requests when that ends. It alone frees a request, as it comes
+ * to it: it is sent a new one by the port at which requests end, and one that has begun ends there
+ * when its handle is closed. So nothing has to be sent for an end, which could be refused. Handles
+ * are closed by whoever ends a watch, so that from then on nothing holds its directory.
  */
 #include "platform/windows/file/watch.h"
 
@@ -76,7 +76,7 @@ void th_file_watch_drop(th_file_watched *w) {
     }
 }
 
-/* What was asked for, and what is told unasked. */
+/* Adds changes that were requested, and changes that are always reported. */
 static void add_asked(const th_file_watched *w, uint32_t what, uint32_t pair, const char *name,
                       bool folder) {
     if (w->what & what) {
@@ -122,8 +122,8 @@ static bool is_about(const th_file_watched *w, const FILE_NOTIFY_INFORMATION *ch
 }
 
 /*
- * Of what is watched itself, among the changes of its directory. What gets its name by a rename
- * takes its place; where the system tells of an old name alone, it has gone elsewhere.
+ * For the watched file itself, among the changes of its directory. A file that gets its name by a
+ * rename takes its place; if the system reports only an old name, it has gone elsewhere.
  */
 static void look_at_itself(th_file_watch_request *q, th_file_watched *w,
                            const FILE_NOTIFY_INFORMATION *change) {
@@ -174,7 +174,7 @@ static void look_at_folder(th_file_watch_request *q, const th_file_watched *w,
     }
 }
 
-/* Those that the system has told, so many bytes; of none there were too many. */
+/* The changes from the system, so many bytes; 0: there were too many. */
 static void look_at_all(th_file_watch_request *q, th_file_watched *w, DWORD size) {
     const char *at = q->changes;
     const char *past = q->changes + size;
@@ -196,7 +196,7 @@ static void look_at_all(th_file_watch_request *q, th_file_watched *w, DWORD size
 
 /* ---- the teller ---- */
 
-/* With the lock of the watcher: asks for the next changes. A code: nothing will be told. */
+/* With the lock of the watcher: requests the next changes. A code: nothing will be reported. */
 static int ask(th_file_watch_request *q) {
     const int fault = th_os_fails_with(TH_OS_FAULT_WATCH);
     if (q->over || fault) {
@@ -209,7 +209,7 @@ static int ask(th_file_watch_request *q) {
                : th_nt_code();
 }
 
-/* It is to begin; one that cannot, or whose watch has ended meanwhile, is gone. */
+/* Begins a request; it is dropped if it cannot begin, or if its watch has ended meanwhile. */
 static void on_begin(th_file_watch_request *q) {
     th_file_watched *w = q->of;
     th_file_watcher *r = w->of;
@@ -229,8 +229,8 @@ static void on_begin(th_file_watch_request *q) {
 }
 
 /*
- * It has ended. That a directory is not there any more is told by an error (access is denied), also
- * of the next one.
+ * It has ended. The system reports the absence of a directory by an error (access is denied), also
+ * for the next one.
  */
 static void on_end(th_file_watch_request *q, DWORD error, DWORD size) {
     th_file_watched *w = q->of;
@@ -291,7 +291,7 @@ int th_file_watch_begin(void) {
 
 /* ---- one less ---- */
 
-/* With the watcher's lock: the one that has the number, or NULL. */
+/* With the watcher's lock: the watch with the number, or NULL. */
 static th_file_watched *watch_at(th_file_watcher *r, int number) {
     th_file_watched *w = r->watches;
     while (w && w->number != number) {
@@ -316,11 +316,11 @@ int th_os_watch_remove(int fd, int number) {
     return w ? 0 : -EINVAL;
 }
 
-/* ---- what is watched ---- */
+/* ---- the watched path ---- */
 
 typedef struct place {
     wchar_t path[TH_FILE_PATH_WORDS];   /* its own, from the root */
-    wchar_t parent[TH_FILE_PATH_WORDS]; /* of the one that it is in */
+    wchar_t parent[TH_FILE_PATH_WORDS]; /* its parent directory's */
     wchar_t name[MAX_PATH];             /* there; "": it is in none */
     bool is_folder;
     BY_HANDLE_FILE_INFORMATION known;
@@ -441,8 +441,8 @@ static int request_new(th_file_watched *w, int kind, adding *a) {
 }
 
 /*
- * One of its requests, if it wants it: from then on changes are told. 0 or a code. A watch that has
- * ended since its first request is not made once more: its end is told.
+ * Begins one of its requests, if it wants it: from then on changes are reported. 0 or a code. A
+ * watch that has ended since its first request is not made again: its end is reported.
  */
 static int begin_one(th_file_watcher *r, int kind, adding *a) {
     AcquireSRWLockExclusive(&r->lock);
@@ -478,8 +478,8 @@ static void settle(th_file_watcher *r, const adding *a, int code) {
 }
 
 /*
- * Who may look into a directory may perhaps not look into the one around it: then moves of the
- * former are not told, which nobody has asked for. That it is deleted its own requests tell.
+ * A user that may read a directory may perhaps not read its parent: then moves of the directory are
+ * not reported, which nobody has requested. Its own requests report its deletion.
  */
 static bool is_spared(int kind, int code, uint32_t what) {
     return kind == TH_WATCH_ITSELF && code == -EACCES && !(what & TH_OS_WATCH_SELF_MOVED);
@@ -510,7 +510,7 @@ int64_t th_file_watch(th_file_request *r) {
     if (!to) {
         return -EINVAL;
     }
-    /* That a file was closed the system does not tell: one would wait for nothing. */
+    /* The system does not report that a file was closed: a wait for that would never end. */
     int code = place_of(r->path, &p);
     code = !code && r->flags & TH_OS_WATCH_WRITTEN ? -EOPNOTSUPP : code;
     if (!code) {

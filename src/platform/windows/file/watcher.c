@@ -1,5 +1,5 @@
 /*
- * watcher.c: the events of a watcher, and who uses it (watch.h).
+ * watcher.c: the events of a watcher, and its users (watch.h).
  */
 #include "platform/windows/file/watch.h"
 
@@ -32,7 +32,7 @@ static void tell(th_file_watcher *r) {
     r->told = ready;
 }
 
-/* Whether there is room for so much, and for one more event, which tells that there was none. */
+/* Whether there is room for so much, and for one more event, which reports an overflow. */
 static bool has_room(th_file_watcher *r, size_t size) {
     if (r->at) {
         memmove(r->bytes, r->bytes + r->at, r->size - r->at);
@@ -43,7 +43,7 @@ static bool has_room(th_file_watcher *r, size_t size) {
     return size + sizeof(event) <= TH_WATCH_ROOM - r->size;
 }
 
-/* An event like the last one, which nobody has read, tells nothing. */
+/* An event like the last one, which nobody has read, adds nothing. */
 static bool is_known(const th_file_watcher *r, const event *e, const char *name) {
     return r->newest != SIZE_MAX && r->newest >= r->at &&
            memcmp(r->bytes + r->newest, e, sizeof *e) == 0 &&

@@ -1,5 +1,5 @@
 /*
- * describe.c: what is no socket, in words.
+ * describe.c: descriptions of descriptors other than sockets.
  */
 #include "platform/windows/winsock/winsock.h"
 

@@ -1,9 +1,9 @@
 /*
- * descriptor.c: calls on a descriptor. Those on a socket do not wait: the library tells it so when
- * it makes it or gets to know it (th_os_io_kind), and that is for good, for all who have the
- * socket. Nor do those on the library's end of a pipe (pipe.c), or on a watcher of files (watch.c).
- * Those on anything else wait for the device or the other side, as on a file, also where it is
- * another pipe or a console; so what is above leaves them to threads.
+ * descriptor.c: calls on a descriptor. Calls on a socket do not wait: the library sets that when it
+ * makes the socket or takes it over (th_os_io_kind), for good, and for all its owners. Nor do those
+ * on the library's end of a pipe (pipe.c), or on a watcher of files (watch.c). Calls on anything
+ * else wait for the device or the peer, as on a file, even on another pipe or a console; so upper
+ * layers leave them to threads.
  */
 #include "platform/windows/io/pipe.h"
 
@@ -19,8 +19,8 @@
 #define PARTS_MAX 64u /* of a call: it may be short */
 
 /*
- * It says that it was so already, so nobody takes it back: another descriptor of the library's may
- * name the same socket. What is no socket cannot be told.
+ * It returns that this was set already, so nobody takes it back: another of the library's
+ * descriptors may name the same socket. Only sockets can be set.
  */
 int th_os_io_nonblocking(int fd, bool on) {
     u_long nonblocking = 1;
@@ -29,7 +29,7 @@ int th_os_io_nonblocking(int fd, bool on) {
                                                                                : 1;
 }
 
-/* What would be given back of a watcher is its signal: a socket that tells others nothing. */
+/* A watcher would give back its signal: a socket that is of no use to others. */
 int th_os_io_releases(int fd) {
     return th_own_is_watcher(fd) ? -EOPNOTSUPP : 0;
 }
@@ -46,9 +46,9 @@ bool th_os_io_is_tty(int fd) {
 /* ---- transfers ---- */
 
 /*
- * Sets learn of calls that may have found nothing left (unix/io/edge.h). One that was not short may
- * have found just what there was; but whoever waits has made another one since. After a write there
- * is room still.
+ * Notes in the sets that a call may have found nothing left (unix/io/edge.h). A call that was not
+ * short may have found just the bytes that were there; but a caller that waits has made another one
+ * since. After a write there is room still.
  */
 static int64_t tried(int fd, uint32_t bits, const th_os_part parts[], unsigned n, int64_t result) {
     int64_t left = result;
@@ -63,7 +63,7 @@ static int64_t tried(int fd, uint32_t bits, const th_os_part parts[], unsigned n
     return result;
 }
 
-/* A code of a read that was refused: at the end of what the other side sends it is none. */
+/* A code of a read that was refused: at the end of the peer's data it is none. */
 static int64_t read_code(void) {
     const int error = WSAGetLastError();
     return error == WSAESHUTDOWN      ? 0
@@ -80,7 +80,7 @@ static int int_of(size_t size) {
     return size < INT_MAX ? (int)size : INT_MAX;
 }
 
-/* Whether a count could not tell of all of it, which Unix refuses. */
+/* Whether a count could not hold all of it, which Unix refuses. */
 static bool is_too_much(const th_os_part parts[], unsigned n) {
     size_t left = INT64_MAX;
     for (unsigned i = 0; i < n; i++) {
@@ -212,7 +212,7 @@ int th_os_io_accept(int fd) {
 
 int th_os_io_shutdown(int fd, unsigned bits) {
     if (th_own_is_watcher(fd)) {
-        return -ENOTSOCK; /* what it has is a socket: it would never tell anything again */
+        return -ENOTSOCK; /* it has a socket, which would never report anything again */
     }
     const int how = bits == TH_OS_IN ? SD_RECEIVE : bits == TH_OS_OUT ? SD_SEND : SD_BOTH;
     int saved = th_os_errno_get();
@@ -236,7 +236,7 @@ int th_os_io_close(int fd) {
     return code;
 }
 
-/* ---- what others share ---- */
+/* ---- shared descriptions ---- */
 
 int64_t th_os_io_readv_shared(int fd, th_os_kind kind, const th_os_part parts[], unsigned n) {
     return th_os_io_readv(fd, kind, parts, n);

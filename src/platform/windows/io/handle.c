@@ -14,7 +14,7 @@ static DWORD size_of(size_t size) {
 /*
  * ---- transfers ----
  *
- * The system takes one part a call. Of what is no file only the first one is transferred: a second
+ * The system takes one part a call. If it is no file, only the first one is transferred: a second
  * call might wait although the first has not.
  */
 
@@ -26,7 +26,7 @@ static unsigned first_of(const th_os_part parts[], unsigned n) {
     return i;
 }
 
-/* Of a file its place is had alone; of a pipe or a console one may wait for as long as it takes. */
+/* A file's position is taken exclusively; on a pipe or a console a call may wait for any time. */
 static SRWLOCK *place_of(int fd) {
     SRWLOCK *lock = GetFileType(th_nt_handle(fd)) == FILE_TYPE_DISK ? th_file_position(fd) : NULL;
     if (lock) {

@@ -35,8 +35,9 @@ int th_os_socket_send(int fd, const th_os_message messages[], unsigned n) {
 }
 
 /*
- * How long a message was that does not fit nobody tells: one more than there was room for. That one
- * which was sent before found nobody is said of the next one that is taken, to Windows: not here.
+ * The system does not report the length of a message that does not fit: it counts as one more than
+ * the room. Windows reports at the next receive that an earlier message found no receiver: not
+ * here.
  */
 int th_os_socket_receive(int fd, th_os_message messages[], unsigned n) {
     th_os_message *m = messages;

@@ -1,11 +1,11 @@
 /*
- * pipe.c: pipes to programs that are started.
+ * pipe.c: pipes to started processes.
  *
- * Windows tells of no pipe when it is ready. So the library's end has one transfer under way, into
- * or out of a buffer of its own: a read that takes what comes, or the write of what was last given
- * to it. A call on the end only copies; when the transfer ends, a thread of the system's says so by
- * a *signal*, a datagram socket that is connected to itself, for which sets ask in the place of the
- * pipe (winsock.c). The signal can be read exactly while the end is ready.
+ * Windows does not report when a pipe is ready. So the library's end has one transfer under way,
+ * into or out of its own buffer: a read of incoming bytes, or the write of the last bytes given to
+ * it. A call on the end only copies; when the transfer ends, a thread of the system's notifies by a
+ * *signal*, a datagram socket that is connected to itself, which sets poll instead of the pipe
+ * (winsock.c). The signal can be read exactly while the end is ready.
  *
  * The other end is the program's, which waits in its calls as it does on any pipe.
  *
@@ -28,13 +28,13 @@
 typedef struct end {
     th_own own;
     HANDLE handle;
-    SRWLOCK lock; /* for what follows */
+    SRWLOCK lock; /* for the following */
     bool busy;    /* a transfer is under way */
     bool told;    /* the signal can be read */
     bool closed;
     bool over; /* nothing comes, or goes, any more: */
-    int error; /* why, or 0: the end of what there was */
-    DWORD at;  /* what was read and not taken: from here, up to `size` */
+    int error; /* the cause, or 0: the end of the data */
+    DWORD at;  /* bytes read and not taken: from here, up to `size` */
     DWORD size;
     OVERLAPPED overlapped;
     char bytes[ROOM];
@@ -55,7 +55,7 @@ static bool is_ready(const end *e) {
     return e->over || (reads(e) ? e->at < e->size : !e->busy);
 }
 
-/* The signal says what holds now. */
+/* Sets the signal to the present state. */
 static void tell(end *e) {
     const bool ready = is_ready(e);
     if (ready && !e->told) {
@@ -80,7 +80,7 @@ static void take_result(end *e, DWORD error, DWORD n) {
     e->error = gone ? (reads(e) ? 0 : EPIPE) : th_nt_errno(error);
 }
 
-/* Begins one, of `size` bytes if it is a write. If it ends at once nobody else is told. */
+/* Begins one, of `size` bytes if it is a write. If it ends at once, nobody else is notified. */
 static void begin(end *e, DWORD size) {
     DWORD n = 0;
     e->busy = true;
@@ -109,8 +109,8 @@ static void end_free(end *e) {
 }
 
 /*
- * By a thread of the system's: a transfer that was under way has ended. What it is told is a status
- * of the system's, or an error, as pages differ: so it asks.
+ * By a thread of the system's: a transfer that was under way has ended. Its argument is a status of
+ * the system's, or an error, since the documentation differs: so it queries the result.
  */
 static void CALLBACK on_end(DWORD status, DWORD size, OVERLAPPED *overlapped) {
     end *e = (end *)(void *)((char *)overlapped - offsetof(end, overlapped));
@@ -147,7 +147,7 @@ static int make_pipe(HANDLE *own, HANDLE *other, bool reads) {
     if (*own == INVALID_HANDLE_VALUE) {
         return -th_nt_errno(GetLastError());
     }
-    /* A program may ask what kind of pipe it has. */
+    /* A program may query the kind of its pipe. */
     *other = CreateFileW(
         name, reads ? GENERIC_WRITE | FILE_READ_ATTRIBUTES : GENERIC_READ | FILE_WRITE_ATTRIBUTES,
         0, NULL, OPEN_EXISTING, 0, NULL);
@@ -182,7 +182,7 @@ static int end_new(HANDLE handle, bool is_read) {
         th_os_free(e);
         return code;
     }
-    th_closing(e->own.fd); /* what sets knew of the number was of another one */
+    th_closing(e->own.fd); /* the sets' record of the number was of another one */
     AcquireSRWLockExclusive(&e->lock);
     read_on(e);
     tell(e);

@@ -10,7 +10,7 @@
 int64_t th_pipe_readv(int fd, const th_os_part parts[], unsigned n);
 int64_t th_pipe_writev(int fd, const th_os_part parts[], unsigned n);
 
-/* Closes it; false: it is none. What was written goes to the reader still. */
+/* Closes it; false: it is none. Written bytes still go to the reader. */
 bool th_pipe_close(int fd);
 
 #endif

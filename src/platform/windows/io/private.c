@@ -1,9 +1,9 @@
 /*
  * private.c: a listener for the process's own user.
  *
- * Not every Windows has UNIX sockets, and those that have do not tell who is at the other side. So
- * it is a port of the own machine, and a file in the user's folder (%LOCALAPPDATA%\thrum\PID) that
- * has its number and a key: "PORT KEY\n". Whoever can read that file, which is made for the user
+ * Not every Windows has UNIX sockets, and even then the peer's user is not known. So it is a port
+ * of the own machine, and a file in the user's folder (%LOCALAPPDATA%\thrum\PID) that has its
+ * number and a key: "PORT KEY\n". A client that can read that file, which is made for the user
  * alone, begins a connection with the key and a line's end; all others are refused.
  */
 #include "platform/windows/winsock/winsock.h"
@@ -61,7 +61,7 @@ static int make_text(char out[KEY_TEXT + 1]) {
     return 0;
 }
 
-/* What a file is made with that the user alone may use, whatever its folder hands down. */
+/* The security attributes of a file that only the user may use, regardless of its folder. */
 typedef struct own_user {
     SECURITY_ATTRIBUTES attributes;
     SECURITY_DESCRIPTOR descriptor;
@@ -92,7 +92,7 @@ static int own_user_begin(own_user *out) {
     return code;
 }
 
-/* Somebody who just reads it, and does not share that, holds this up for a moment. */
+/* A reader that does not share the file delays this for a moment. */
 static void remove_file(void) {
     for (int i = 0; i < REMOVE_TRIES && !DeleteFileW(file); i++) {
         if (GetLastError() != ERROR_SHARING_VIOLATION) {

@@ -1,6 +1,6 @@
 /*
- * resolve.c: names of hosts, which are UTF-8: the system has the way for those that are not ASCII
- * (IDNA), and looks for them where the user has said.
+ * resolve.c: names of hosts, which are UTF-8: the system encodes names that are not ASCII (IDNA),
+ * and looks them up as the user has configured.
  */
 #include "platform/windows/winsock/winsock.h"
 
@@ -55,7 +55,7 @@ int th_os_resolve(const char *host, th_os_family family, th_os_address out[], un
         return -EAGAIN;
     }
     if (!th_nt_wide(host, name, HOST_WORDS)) {
-        return -ENOENT; /* what is no UTF-8 is nobody's name */
+        return -ENOENT; /* a name that is not UTF-8 does not exist */
     }
     const int saved = th_os_errno_get();
     int code = th_winsock_begin();

@@ -1,5 +1,5 @@
 /*
- * socket.c: sockets: how they are made, and what they are told and asked.
+ * socket.c: making sockets, and setting and reading their options.
  */
 #include "platform/windows/winsock/winsock.h"
 
@@ -9,7 +9,7 @@
 #include "platform/windows/pollset/calls.h"
 #include "platform/windows/winsock/own.h"
 
-/* What a call of Winsock's says: 0 or a code; errno is as before it. */
+/* The result of a Winsock call: 0 or a code; errno is as before it. */
 #define CODE(call_)                                                                                \
     ({                                                                                             \
         int saved_ = th_os_errno_get();                                                            \
@@ -22,7 +22,7 @@ static const struct sockaddr *system_of(const th_os_address *address) {
     return (const struct sockaddr *)(const void *)address->words;
 }
 
-/* What has a socket only to tell by it keeps it as it is: 0 or -ENOTSOCK. */
+/* A descriptor that has a socket only as its signal keeps it unchanged: 0 or -ENOTSOCK. */
 static int refuse(int fd) {
     return th_own_is_watcher(fd) ? -ENOTSOCK : 0;
 }
@@ -63,7 +63,7 @@ int th_os_socket_open(th_os_family family, th_os_style style) {
     return code;
 }
 
-/* No other program gets the same address beside it; docs/windows.md has what is left to others. */
+/* No other program gets the same address beside it; docs/windows.md has the remaining cases. */
 int th_os_socket_bind(int fd, const th_os_address *address) {
     if (th_os_fails(TH_OS_FAULT_BIND)) {
         return -ENOMEM;
@@ -93,7 +93,10 @@ int th_os_socket_waits(int fd) {
     return code ? code : alone ? 0 : -EOPNOTSUPP;
 }
 
-/* What has been begun is ready to be written to when it has ended, which it had not been before. */
+/*
+ * A connection under way becomes ready to be written when it has ended, and was not ready
+ * before.
+ */
 int th_os_socket_connect(int fd, const th_os_address *address) {
     if (th_os_fails(TH_OS_FAULT_CONNECT)) {
         return -ENOBUFS;
@@ -120,7 +123,7 @@ static int name_of(name_fn call, int fd, th_os_address *out) {
     return code;
 }
 
-/* One that was never bound has none yet, which is an error to Winsock alone. */
+/* A socket that was never bound has none yet, which is an error only in Winsock. */
 int th_os_socket_local(int fd, th_os_address *out) {
     th_os_family family;
     th_os_style style;
@@ -167,7 +170,7 @@ int th_os_local_remove(const th_os_address *address) {
     if (attributes == INVALID_FILE_ATTRIBUTES) {
         return -th_nt_errno(GetLastError());
     }
-    if (!(attributes & FILE_ATTRIBUTE_REPARSE_POINT)) { /* what sockets are */
+    if (!(attributes & FILE_ATTRIBUTE_REPARSE_POINT)) { /* as sockets are */
         return -ENOTSOCK;
     }
     return DeleteFileW(path) ? 0 : -th_nt_errno(GetLastError());
@@ -181,9 +184,9 @@ typedef struct name {
 } name;
 
 /*
- * SO_REUSEADDR means there that several may have one address at a time, each of which may take what
- * was for another one. What Unix means by it, a port whose old connections are over and still
- * linger, Windows gives anyway.
+ * SO_REUSEADDR means there that several sockets may have one address at a time, and each may take
+ * another one's data. Its Unix meaning, a port whose old connections are over and still linger,
+ * Windows grants anyway.
  */
 static const name names[TH_OS_OPTIONS] = {
     [TH_OS_REUSE_ADDRESS] = {0, 0},

@@ -19,7 +19,7 @@
 
 #define FEW 16u /* that are taken by one call */
 
-/* What is taken of a port, as the system has it. */
+/* A completion from a port, in the system's layout. */
 typedef struct th_nt_completion {
     void *key;
     void *context;
@@ -41,7 +41,10 @@ static HANDLE open_device(void) {
     return code < 0 ? NULL : device;
 }
 
-/* Who sleeps there wakes as a packet comes, however many run: there is but one. */
+/*
+ * The thread that sleeps there wakes when a packet comes, regardless of the running threads: there
+ * is only one.
+ */
 HANDLE th_afd_port(void) {
     return CreateIoCompletionPort(INVALID_HANDLE_VALUE, NULL, 0, MAXLONG);
 }
@@ -125,7 +128,7 @@ unsigned th_afd_take(HANDLE port, th_afd_request *requests[], unsigned max, int6
     return n;
 }
 
-/* The system refuses it only when it has no memory; who is to be woken would sleep for ever. */
+/* The system refuses it only when it has no memory; the sleeper would then sleep for ever. */
 void th_afd_nudge(HANDLE port) {
     while (!PostQueuedCompletionStatus(port, 0, 0, NULL)) {
         Sleep(1);

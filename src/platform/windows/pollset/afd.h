@@ -1,10 +1,10 @@
 /*
- * afd.h: asking the system, by its driver for sockets, to tell when one is ready.
+ * afd.h: requests to the system's driver for sockets for notice when one is ready.
  *
- * Windows documents neither the driver (AFD) nor what is asked of it; wepoll, libuv and mio are
- * built on the same request, so it stays. One *ask* is about one socket. The system answers it
- * once, when the socket is ready for something that was asked for, and tells that to a completion
- * port. Who sleeps at the port is woken by an answer, or by a *nudge*, which others send.
+ * Windows documents neither the driver (AFD) nor its requests; wepoll, libuv and mio are built on
+ * the same request, so it stays. One *ask* is about one socket. The system answers it once, when
+ * the socket is ready for something that was requested, and posts that to a completion port. The
+ * sleeper at the port is woken by an answer, or by a *nudge*, which others send.
  */
 #ifndef TH_WINDOWS_AFD_H
 #define TH_WINDOWS_AFD_H
@@ -13,7 +13,7 @@
 
 #include <winternl.h>
 
-/* What is asked for, and what is told, in the driver's words. */
+/* The bits of requests and answers, in the driver's words. */
 enum {
     TH_AFD_RECEIVE = 0x1,
     TH_AFD_EXPEDITED = 0x2, /* urgent data */
@@ -42,8 +42,8 @@ typedef struct th_afd_request {
 } th_afd_request;
 
 /*
- * The driver, opened so that its answers come to a port. What is asked by one of them stands in a
- * single list of the system's, through which it goes to cancel a request: so many share one.
+ * The driver, opened so that its answers come to a port. Its requests are in a single list of the
+ * system's, which the system searches to cancel a request: so many share one.
  */
 #define TH_AFD_SHARE 32u
 typedef struct th_afd {
@@ -51,7 +51,7 @@ typedef struct th_afd {
     bool skips; /* an answer that is given at once does not come to the port as well */
 } th_afd;
 
-/* A new port. NULL: the last error says why. */
+/* A new port. NULL: the last error has the reason. */
 HANDLE th_afd_port(void);
 /* 0, or a code: -ENOSYS if the driver cannot be opened, as in a sandbox. */
 int th_afd_open(th_afd *out, HANDLE port);
@@ -65,13 +65,13 @@ SOCKET th_afd_base(SOCKET s);
  * or a code, -EBADF if there is no such socket.
  */
 int th_afd_ask(const th_afd *afd, th_afd_request *request, SOCKET base, ULONG events);
-/* What was told of it: events, or 0 if it was given up (th_afd_cancel, the system). */
+/* Its answer: events, or 0 if it was given up (th_afd_cancel, the system). */
 ULONG th_afd_answer(const th_afd_request *request);
 /* Has it come back soon. */
 void th_afd_cancel(const th_afd *afd, th_afd_request *request);
 
 /*
- * Takes what has come to the port, n of at most `max` (NULL: a nudge); waits for the first until an
+ * Takes the packets at the port, n of at most `max` (NULL: a nudge); waits for the first until an
  * absolute deadline (TH_FOREVER: none; 0: does not wait). 0: nothing has come.
  */
 unsigned th_afd_take(HANDLE port, th_afd_request *requests[], unsigned max, int64_t deadline);

@@ -10,7 +10,7 @@
 /*
  * The descriptor of a socket that the system has just made. Whatever sets know about its number
  * belongs to an earlier socket, closed behind the library's back, and is dropped: nothing else
- * tells the two apart.
+ * distinguishes the two.
  */
 int th_fd_of_fresh(SOCKET s);
 

@@ -3,11 +3,11 @@
  *
  * STATES. A member has two questions: whether it can be read, and written. Each of them is
  *
- *     idle     nothing is to be told: nobody has made a call since it was told
- *     wanted   it is to be asked; the member stands in set->wanted
+ *     idle     nothing is to be reported: nobody has made a call since the last report
+ *     wanted   it is to be asked; the member is in set->wanted
  *     asked    the request is the system's, which answers it once
  *     stale    asked, and a call was made meanwhile: the answer may be from before it
- *     ready    answered; the member stands in set->ready until a wait takes what is to be told
+ *     ready    answered; the member is in set->ready until a wait takes the report
  *
  * A set has a port, to which its answers come, and a *seat*: the one thread that sleeps at the
  * port. A thread that sleeps has a *place* in each set for which it does; it sits at the seat of
@@ -15,45 +15,45 @@
  *
  * PROTOCOL.
  * 1. A member is wanted when it is added, and a direction of it again when a call has been made
- *    that may have found nothing left (unix/io/edge.h): whoever waits for an event has made one.
- *    What was to be told of that direction is no longer reported; what was asked is stale.
- * 2. Each wait asks what is wanted, so calls that come one behind the other cost a single
- *    question. If a thread sleeps for the set, whoever wants something asks it at once; but a read
- *    that was not short may have left something, and nobody waits before there was another one.
- * 3. An answer to a stale question is dropped, and asked anew, unless it says that the socket was
- *    closed. Any other one is told, once.
- * 4. A wait looks at its sets, and if there is nothing sits down, takes its places, and looks
- *    again; then it sleeps. Whoever finds, or leaves, something in a set that is not for itself
+ *    that may have found nothing left (unix/io/edge.h): a caller that waits for an event has made
+ *    one. A pending report of that direction is dropped; its question is stale.
+ * 2. Each wait asks the wanted questions, so calls that come one behind the other cost a single
+ *    question. If a thread sleeps for the set, a call that makes a question wanted asks it at once;
+ *    but a read that was not short may have left something, and nobody waits before another read.
+ * 3. An answer to a stale question is dropped, and the question asked anew, unless the answer is
+ *    that the socket was closed. Any other answer is reported, once.
+ * 4. A wait checks its sets, and if there is nothing sits down, takes its places, and checks again;
+ *    then it sleeps. A thread that finds, or leaves, something in a set that is not for itself
  *    *kicks* all that have a place there: by a nudge to the port where they sit, or by their word.
  * 5. While there is a thread on the seat it alone takes from the port. It gets up with what has
- *    come; without one, each look takes what is there (th_set_drain).
- * 6. Where something is asked and nobody sits, those that have a place look each millisecond. A
- *    thread that gets up kicks the others that have a place there, so that one of them sits down.
+ *    come; without one, each look takes the packets there (th_set_drain).
+ * 6. If a question is asked and nobody sits, threads with a place look each millisecond. A thread
+ *    that gets up kicks the others that have a place there, so that one of them sits down.
  *
- * ARGUMENT. *No event is lost.* The system tells states: whatever is so when a question is asked,
- * or becomes so, is answered. Between a call that found nothing, which makes its direction wanted
- * or stale, and the event lies a question from after that call. *None is slept over.* A thread has
- * its places, with the sets' locks, before it looks for the last time; what comes to be ready or
- * wanted later is so with the lock of a set in which it has a place, and kicks it. What comes to
- * the port wakes who sits there; if nobody does, step 6 holds. A nudge is not taken by others, by
- * step 5. One that finds nobody, since its thread has woken of itself, wakes the next one for
- * nothing, once.
+ * ARGUMENT. *No event is lost.* The system reports states: any state that holds when a question is
+ * asked, or begins to hold, is answered. Between a call that found nothing, which makes its
+ * direction wanted or stale, and the event lies a question from after that call. *None is slept
+ * over.* A thread has its places, with the sets' locks, before it looks for the last time; a member
+ * becomes ready or wanted later with the lock of a set in which the thread has a place, and kicks
+ * it. A packet at the port wakes the thread that sits there; if nobody does, step 6 holds. A nudge
+ * is not taken by others, by step 5. A nudge that finds nobody, since its thread has woken by
+ * itself, causes one spurious wake of the next one.
  *
  * *Memory.* The system writes to a request until its completion was taken. So a member that is
  * removed while something of it is asked is an *orphan*, in no list: it is cancelled, and freed
  * when the last of its requests has come (th_set_settle). The end of a set waits for all of them,
- * ten seconds at most; what has not come by then keeps its memory. A thread that ends may take what
- * it has asked with it; that is answered with nothing, and asked anew.
+ * ten seconds at most; requests that have not come by then keep their memory. A thread that ends
+ * may take its questions with it; these are answered with nothing, and asked anew.
  *
- * *Numbers.* Windows tells of a socket that is closed behind the library's back, if it is asked
- * for then; the member is *gone*, and another socket may be added under its number.
+ * *Numbers.* Windows reports a socket that is closed behind the library's back, if it is being
+ * asked about then; the member is *gone*, and another socket may be added under its number.
  *
  * REJECTED. One question for both directions, as others have it: each call would cancel the one
- * before, and that a side has ended would be told to a writer without end. Waiting for several
- * ports at once: wine can do it; Windows does not say that it can, and might lose what comes. A
- * single port for all sets: a thread would wake for those of others. A thread that takes from all
- * ports, or the system's pool: one switch more for each event. An event beside the port, since a
- * thread can wait for several of these: each request that is made takes it back.
+ * before, and the end of a side would be reported to a writer without end. Waiting for several
+ * ports at once: wine can do it; Windows does not document it, and might lose packets. A single
+ * port for all sets: a thread would wake for those of others. A thread that takes from all ports,
+ * or the system's pool: one switch more for each event. An event beside the port, since a thread
+ * can wait for several of these: each request that is made takes it back.
  */
 #include "platform/windows/pollset/pollset.h"
 
@@ -68,7 +68,7 @@
 #include "platform/windows/winsock/own.h"
 
 #define S_NS INT64_C(1000000000)
-#define END_NS (10 * S_NS) /* what the system has not given back by then is left to it */
+#define END_NS (10 * S_NS) /* memory that the system has not given back by then is left to it */
 
 /* ---- sets ---- */
 
@@ -213,7 +213,7 @@ int th_os_pollset_add_set(const th_os_pollset *named, const th_os_pollset *other
 /* ---- their wake-ups ---- */
 
 /*
- * Those that sleep for the set are kicked. If nobody does, its socket says so: to a loop of others
+ * Kicks the threads that sleep for the set. If none does, its socket signals it to a foreign loop
  * that waits for that (thrum/poll.h).
  */
 int th_os_pollset_wake(const th_os_pollset *named) {
@@ -301,7 +301,7 @@ static int add(th_set *set, th_member *m) {
     AcquireSRWLockExclusive(&set->lock);
     th_member **at = slot ? find(slot, set) : NULL;
     if (at && *at) {
-        th_set_drain(set); /* perhaps it is told there that it has gone */
+        th_set_drain(set); /* perhaps its end is reported there */
         code = is_other(*at, &m->identity) ? 0 : -EEXIST;
         if (!code) {
             take_out(at);
@@ -344,9 +344,9 @@ int th_os_pollset_add(const th_os_pollset *named, int fd, uint64_t key) {
 }
 
 /*
- * What is asked of a socket keeps it open under wine, though not on Windows: a port would stay
- * taken, and the other side would not learn that nobody reads any more. So what takes a descriptor
- * out of a set waits there until the system has given back what was asked, a second at most.
+ * A question keeps its socket open under wine, though not on Windows: a port would stay taken, and
+ * the peer would not see that nobody reads any longer. So a call that takes a descriptor out of a
+ * set waits there until the system has given back the questions, a second at most.
  */
 static void await_orphans(th_set *set) {
     const int64_t deadline = th_os_now() + S_NS;
@@ -365,7 +365,7 @@ static void await_orphans(th_set *set) {
     ReleaseSRWLockExclusive(&set->lock);
 }
 
-/* Takes a member out of this set, or of one that has it (NULL). False: there is none. */
+/* Takes a member out of this set, or of any set that has it (NULL). False: there is none. */
 static bool remove_one(th_set *set, int fd) {
     th_slot *slot = th_slot_at(fd);
     /* relaxed: see look_again */
@@ -411,7 +411,7 @@ int th_fd_of_fresh(SOCKET s) {
  */
 static void look_again(int fd, uint32_t bits, bool now) {
     th_slot *slot = th_slot_at(fd);
-    if (!slot || !th_load_relaxed(&slot->xmembers)) { /* relaxed: as it says above */
+    if (!slot || !th_load_relaxed(&slot->xmembers)) { /* relaxed: as above */
         return;
     }
     int saved = th_os_errno_get();

@@ -1,5 +1,5 @@
 /*
- * pollset.h: what sets of descriptors are; pollset.c has the protocol.
+ * pollset.h: sets of descriptors; pollset.c has the protocol.
  */
 #ifndef TH_WINDOWS_POLLSET_H
 #define TH_WINDOWS_POLLSET_H
@@ -41,7 +41,7 @@ static inline void th_link_join(th_link *link, th_link *ring) {
 
 #define TH_LINK_OF(link, type, name) ((type *)(void *)((char *)(link)-offsetof(type, name)))
 
-/* ---- what a set is made of; all of it with the set's lock ---- */
+/* ---- the parts of a set; all with the set's lock ---- */
 
 typedef struct th_set th_set;
 typedef struct th_member th_member;
@@ -69,9 +69,9 @@ struct th_member {
     int fd;
     SOCKET base;       /* for which the system is asked, */
     th_device *device; /* by this one */
-    uint32_t signals;  /* the bit of a pipe that `base`, its signal, tells; 0: it is a socket */
-    bool urgent;       /* urgent data was told, and nothing came since */
-    uint32_t ready;    /* what is to be told */
+    uint32_t signals;  /* the bit of a pipe that `base`, its signal, reports; 0: it is a socket */
+    bool urgent;       /* urgent data was reported, and nothing came since */
+    uint32_t ready;    /* bits to be reported */
     bool gone;         /* it was closed behind the library's back: nothing is asked any more */
     bool dropped;      /* it is in no set any more, and freed when nothing of it is asked */
     uint64_t key;
@@ -123,7 +123,7 @@ struct th_set {
     unsigned asked;   /* questions that are the system's */
     unsigned orphans; /* of these, those of dropped members */
     unsigned users;   /* threads that wait for that to be none */
-    th_sleeper *seat; /* who sleeps at its port, and takes from there alone */
+    th_sleeper *seat; /* the sleeper at its port, which alone takes from there */
     th_link places;   /* of all that sleep for it */
     th_nested *nested;
     th_alarmed alarms[TH_SET_ALARMS];
@@ -132,7 +132,7 @@ struct th_set {
     unsigned sent; /* bytes that are in it, or on their way */
 };
 
-/* With the lock: takes what is in its socket. */
+/* With the lock: takes the contents of its socket. */
 void th_set_take_sent(th_set *set);
 
 /* The set of this name, or NULL. */
@@ -140,7 +140,7 @@ th_set *th_set_of(const th_os_pollset *named);
 
 /* ---- questions (pollset_ask.c); with the lock of the set ---- */
 
-/* A call was made on the descriptor, or it is new: what of these bits holds is asked anew. */
+/* A call was made on the descriptor, or it is new: asks anew which of these bits hold. */
 void th_member_again(th_member *member, uint32_t bits);
 /* Takes it out of its set. It is freed when nothing of it is the system's. */
 void th_member_drop(th_member *member);
@@ -150,9 +150,9 @@ bool th_set_ask(th_set *set);
 int th_set_device(th_set *set);
 /* A new member, and the device by which it is asked for. 0 or a code. */
 int th_member_join(th_member *member);
-/* What was taken of its port. */
+/* For packets taken from its port. */
 void th_set_settle(th_set *set, th_afd_request *const requests[], unsigned n);
-/* Takes what has come to the port, unless another thread sleeps there. */
+/* Takes the packets at the port, unless another thread sleeps there. */
 void th_set_drain(th_set *set);
 
 /* ---- waking (pollset_kick.c); with the lock of the set ---- */
@@ -161,7 +161,7 @@ void th_set_drain(th_set *set);
 void th_set_kick(th_set *set);
 /* One of them; false: nobody sleeps. */
 bool th_set_kick_one(th_set *set);
-/* Wakes only those that rely on others for this set. */
+/* Wakes only threads that rely on others for this set. */
 void th_set_kick_idle(const th_set *set);
 /* Something is wanted since: a thread that sleeps does not ask it. */
 void th_set_serve(th_set *set);

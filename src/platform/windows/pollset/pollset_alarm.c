@@ -1,7 +1,7 @@
 /*
  * pollset_alarm.c: alarms in sets. Each has a timer of the system's thread pool, so no thread that
- * sleeps has to know its time: when it goes off, a thread of the pool wakes one of those that sleep
- * for a set that it is in. Whoever looks at such a set finds by the clock that it has gone off.
+ * sleeps has to know its time: when it goes off, a thread of the pool wakes a thread that sleeps
+ * for a set that it is in. A thread that checks such a set finds by the clock that it has gone off.
  *
  * The lock of all alarms protects which sets an alarm is in; it is taken before a set's.
  */
@@ -16,7 +16,7 @@
 typedef struct th_alarm_timer {
     struct th_alarm_timer *next;
     int number;
-    SRWLOCK lock; /* of what follows: the timer is set to the time */
+    SRWLOCK lock; /* of the following: the timer is set to the time */
     int64_t xat;
     PTP_TIMER timer;
     th_link sets; /* th_alarmed; with the lock of all alarms */
@@ -47,7 +47,7 @@ static void set_timer(const alarm *a) {
 }
 
 static bool has_gone_off(const alarm *a) {
-    /* relaxed: whoever sets it wakes those that have not seen it */
+    /* relaxed: the thread that sets it wakes threads that have not seen it */
     const int64_t at = th_load_relaxed(&a->xat);
     return at != TH_FOREVER && at <= th_os_now();
 }

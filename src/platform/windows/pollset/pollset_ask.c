@@ -1,5 +1,5 @@
 /*
- * pollset_ask.c: what of the members of a set is asked, and what was answered; see pollset.c.
+ * pollset_ask.c: the questions about a set's members, and their answers; see pollset.c.
  */
 #include "platform/windows/pollset/pollset.h"
 
@@ -8,7 +8,7 @@
 
 #define FEW 16u
 
-/* ---- what a question is in the driver's words ---- */
+/* ---- a question in the driver's words ---- */
 
 static ULONG events_of(const th_question *q) {
     const th_member *m = q->member;
@@ -51,7 +51,7 @@ void th_member_again(th_member *m, uint32_t bits) {
         }
     }
     if (!(m->ready & (TH_OS_IN | TH_OS_OUT))) {
-        m->ready = 0; /* an end stays, and is told again */
+        m->ready = 0; /* an end stays, and is reported again */
         th_link_leave(&m->in_ready);
     }
 }
@@ -125,7 +125,7 @@ static void take_answer(th_question *q) {
     if (events & TH_AFD_CLOSED) {
         lose(m);
     } else if (stale || !events) {
-        want(q); /* what is so still is told again */
+        want(q); /* a state that still holds is reported again */
     } else {
         m->urgent = events & TH_AFD_EXPEDITED || (m->urgent && !(events & TH_AFD_RECEIVE));
         m->ready |= bits_of(q, events);
@@ -135,7 +135,7 @@ static void take_answer(th_question *q) {
 
 /* ---- a set ---- */
 
-/* It stays wanted if it was refused, or nothing was told at once. */
+/* It stays wanted if it was refused, or nothing was reported at once. */
 static void ask(th_question *q) {
     th_set *set = q->member->set;
     const int code =
@@ -164,7 +164,7 @@ static bool ask_both(th_member *m) {
     return !m->questions[0].wanted && !m->questions[1].wanted;
 }
 
-/* What is refused keeps none of the others from being asked. */
+/* A refused question does not keep the others from being asked. */
 bool th_set_ask(th_set *set) {
     th_link refused;
     th_link_init(&refused);

@@ -1,12 +1,12 @@
 /*
- * pollset_kick.c: waking those that sleep for a set; see pollset.c.
+ * pollset_kick.c: waking threads that sleep for a set; see pollset.c.
  */
 #include "platform/windows/pollset/pollset.h"
 
 #include "base/atomic.h"
 
 static void kick(th_sleeper *s) {
-    /* pairs: sleep_until; what the sleeper is to see is protected by the set's lock */
+    /* pairs: sleep_until; the set's lock protects the data for the sleeper */
     if (th_xchg_acq_rel(&s->xkicked, 1u)) {
         return;
     }
@@ -27,7 +27,7 @@ void th_set_kick(th_set *set) {
     }
 }
 
-/* One that has been kicked already looks at all that is there. */
+/* A thread that has been kicked already checks everything. */
 bool th_set_kick_one(th_set *set) {
     if (th_link_alone(&set->places)) {
         return false;
@@ -36,7 +36,7 @@ bool th_set_kick_one(th_set *set) {
     return true;
 }
 
-/* Those that rely on others for this set check again. */
+/* Threads that rely on others for this set check again. */
 void th_set_kick_idle(const th_set *set) {
     for (th_link *l = set->places.next; l != &set->places; l = l->next) {
         if (!th_load_relaxed(&sleeper_at(l)->xpolls)) { /* relaxed: 1 stays 1 until it has woken */

@@ -1,5 +1,5 @@
 /*
- * pollset_slot.h: what is known of the number of a descriptor: its set, or of which sets it is a
+ * pollset_slot.h: the record of a descriptor's number: its set, or the sets of which it is a
  * member.
  */
 #ifndef TH_WINDOWS_POLLSET_SLOT_H

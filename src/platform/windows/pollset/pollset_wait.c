@@ -15,8 +15,8 @@
 /* ---- wake-ups ---- */
 
 /*
- * What was sent may come a moment later. What is not there yet is taken by a later look, so that
- * the socket does not stay readable.
+ * A sent byte may come a moment later. A byte that is not there yet is taken by a later look, so
+ * that the socket does not stay readable.
  */
 void th_set_take_sent(th_set *set) {
     if (set->sent) {
@@ -49,7 +49,7 @@ static bool has_any(const th_set *set) {
     return !th_link_alone(&set->ready) || set->woken || th_set_alarmed(set);
 }
 
-/* With the lock: what has come is known, and what is wanted is asked. */
+/* With the lock: takes the answers, and asks the wanted questions. */
 static void refresh(th_set *set) {
     if (th_link_alone(&set->ready)) {
         th_set_drain(set);
@@ -173,7 +173,8 @@ static void lie_down(sleeping *s) {
             th_store_relaxed(&s->sleeper.xpolls, 1u); /* relaxed: see th_set_kick_idle */
         }
         if (has_any(set)) {
-            (void)th_xchg_acq_rel(&s->sleeper.xkicked, 1u); /* pairs: kick; it does no more */
+            /* pairs: kick; it has no further effect */
+            (void)th_xchg_acq_rel(&s->sleeper.xkicked, 1u);
         }
         ReleaseSRWLockExclusive(&set->lock);
     }
@@ -186,7 +187,7 @@ static unsigned sleep_until(sleeping *s, int64_t deadline, th_afd_request *got[F
         const int64_t soon = th_os_now() + POLL_NS;
         deadline = soon < deadline ? soon : deadline;
     }
-    /* pairs: kick; the sets' locks publish what it is to see */
+    /* pairs: kick; the sets' locks publish the data for it */
     if (th_load_acquire(&s->sleeper.xkicked)) {
         return 0;
     }
@@ -226,7 +227,7 @@ static void sleep_once(th_set *const sets[], unsigned n, int64_t deadline) {
 
 /* ---- waiting ---- */
 
-/* Where the thread is about to sleep it learns there what has come. */
+/* If the thread is about to sleep, it takes the packets there. */
 static bool takes_at_once(const th_set *set, unsigned n, int64_t deadline) {
     return n > 1 || set->nested || !deadline;
 }

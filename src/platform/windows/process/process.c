@@ -1,18 +1,18 @@
 /*
- * process.c: programs that are started.
+ * process.c: started processes.
  *
  * A program gets exactly the handles of its standard streams, by the list that CreateProcessW has;
  * handles have no numbers that a program could expect, so there are no further ones. Its end is
- * told by a socket, to which a thread of the system's sends (th_poll_pair): so it is a descriptor
- * like any, and no thread waits.
+ * signalled by a socket, to which a thread of the system's sends (th_poll_pair): so it is a
+ * descriptor like any, and no thread waits.
  *
- * Each begins in a job. The system's own call makes a program that stands still, and then lets it
- * go: if this process ended between the two, the program would stand there for ever, and hold open
- * what it has inherited. So the job ends it then, as long as the start is under way. Behind that
- * the job of one that leads a group holds all that it starts, and that of any other means nothing.
+ * Each begins in a job. The system's own call makes a suspended process, and then resumes it: if
+ * this process ended between the two, the new one would stay suspended for ever, and hold its
+ * inherited handles open. So the job ends it then, as long as the start is under way. Afterwards
+ * the job of a group's leader holds all that it starts, and any other job has no effect.
  *
- * Of signals there is the end by force, and a question. What was ended so has a status that says
- * by which one.
+ * The only signals are forced termination, and a check. A process that was ended so has a status
+ * that names the signal.
  */
 #include "platform/windows/file/file.h"
 
@@ -41,8 +41,8 @@ bool th_os_process_has_fd(void) {
 }
 
 /*
- * Shared by those whose programs get what is on their lists; exclusive for those whose programs get
- * all that can be inherited, which would else be the others' streams, too.
+ * Shared by starts that pass the handles on their lists; exclusive for starts that pass everything
+ * inheritable, which would otherwise include the others' streams.
  */
 static SRWLOCK starts = SRWLOCK_INIT;
 
@@ -82,7 +82,7 @@ static int streams_open(streams *s, const th_os_program *p) {
 
 /* ---- the program ---- */
 
-/* What does not change from place to place. */
+/* The constant part of the attempts in all places. */
 typedef struct attempt {
     const th_os_program *program;
     bool inherits; /* some handles */
@@ -105,7 +105,7 @@ static int list_put(LPPROC_THREAD_ATTRIBUTE_LIST list, DWORD_PTR what, void *of,
     return UpdateProcThreadAttribute(list, 0, what, of, size, NULL, NULL) ? 0 : th_nt_code();
 }
 
-/* What it begins with: a job, and handles that are inherited, or NULL. Both outlive the list. */
+/* Its attributes: a job, and handles to inherit, or NULL. Both outlive the list. */
 static int list_new(LPPROC_THREAD_ATTRIBUTE_LIST *out, streams *s, kept *k) {
     SIZE_T size = 0;
     (void)InitializeProcThreadAttributeList(NULL, 2, 0, &size);
@@ -131,21 +131,21 @@ static DWORD flags_of(const th_os_program *p) {
 }
 
 /*
- * Whether it is a text for cmd.exe, which reads arguments by other rules. Its end says so, as the
- * system takes the path: it leaves out dots and spaces at the end, and a "." that stands there.
+ * Whether it is a text for cmd.exe, which reads arguments by other rules. Its suffix decides, as
+ * the system reads the path: it drops dots and spaces at the end, and a final ".".
  */
 static bool is_for_cmd(const wchar_t *path) {
     wchar_t full[TH_FILE_PATH_WORDS];
     const DWORD length = GetFullPathNameW(path, TH_FILE_PATH_WORDS, full, NULL);
     if (length < 4 || length >= TH_FILE_PATH_WORDS) {
-        return true; /* nobody can say */
+        return true; /* not known */
     }
     const wchar_t *end = full + length - 4;
     return CompareStringOrdinal(end, 4, L".bat", 4, TRUE) == CSTR_EQUAL ||
            CompareStringOrdinal(end, 4, L".cmd", 4, TRUE) == CSTR_EQUAL;
 }
 
-/* One place, with what it may lack: 0, and the program runs, or a code. */
+/* One place, with a missing suffix: 0, and the program runs, or a code. */
 static int create_at(attempt *a, const char *path, const char *suffix) {
     char whole[TH_FILE_PATH_WORDS];
     wchar_t wide[TH_FILE_PATH_WORDS];
@@ -165,7 +165,7 @@ static int create_at(attempt *a, const char *path, const char *suffix) {
         return th_nt_code();
     }
     if (attributes & FILE_ATTRIBUTE_DIRECTORY) {
-        return -EACCES; /* as Windows says; wine takes it for a wrong handle */
+        return -EACCES; /* as Windows reports it; wine takes it for a wrong handle */
     }
     if (is_for_cmd(wide)) {
         return -ENOEXEC;
@@ -220,7 +220,7 @@ static int prepare(attempt *a, const char **failed) {
 
 static int create_with(attempt *a, streams *s, kept *k, const char **failed) {
     STARTUPINFOW *info = &a->info.StartupInfo;
-    const bool listed = a->program->close_others && s->count; /* none cannot be said by a list */
+    const bool listed = a->program->close_others && s->count; /* a list cannot express none */
     LPPROC_THREAD_ATTRIBUTE_LIST list = NULL;
     int code = list_new(&list, listed ? s : NULL, k);
     if (code) {
@@ -241,7 +241,7 @@ static int create_with(attempt *a, streams *s, kept *k, const char **failed) {
     return code;
 }
 
-/* ---- what is kept of it ---- */
+/* ---- its record ---- */
 
 static void CALLBACK on_ended(PTP_CALLBACK_INSTANCE call, void *arg, PTP_WAIT wait,
                               TP_WAIT_RESULT result) {
@@ -271,8 +271,8 @@ static void kept_free(kept *k, bool with_signal) {
 }
 
 /*
- * Whether the job ends its programs with the last handle of it. Of one that leads no group, what it
- * starts is never in the job.
+ * Whether the job ends its programs with the last handle of it. If it leads no group, processes
+ * that it starts are never in the job.
  */
 static int job_set(const kept *k, bool ends, th_os_group group) {
     JOBOBJECT_EXTENDED_LIMIT_INFORMATION limits = {.BasicLimitInformation.LimitFlags = 0};
@@ -286,7 +286,7 @@ static int job_set(const kept *k, bool ends, th_os_group group) {
                : th_nt_code();
 }
 
-/* Before the start. NULL: *code says why. */
+/* Before the start. NULL: *code has the reason. */
 static kept *kept_new(const th_os_program *p, int *code) {
     kept *k = th_os_alloc(sizeof *k);
     *code = -ENOMEM;
@@ -360,7 +360,7 @@ static int start_prepared(th_os_process *out, attempt *a, const char **failed) {
     return code;
 }
 
-/* What there is no way to say here. */
+/* Options that cannot be expressed here. */
 static int refuse(const th_os_program *p, const char **failed) {
     *failed = p->limits_count ? "limit" : "descriptor";
     return p->limits_count || p->fds_count > STREAMS ? -ENOSYS : 0;
@@ -393,7 +393,7 @@ int th_os_process_start(th_os_process *out, const th_os_program *program, const 
 
 /* ---- its end ---- */
 
-/* What ends a program by its own fault, as the signal that it is elsewhere. */
+/* The status of a program that ended by its own fault, as the signal on other systems. */
 static int signal_of(DWORD status) {
     switch (status) {
     case STATUS_ACCESS_VIOLATION:
@@ -407,7 +407,7 @@ static int signal_of(DWORD status) {
     case STATUS_FLOAT_DIVIDE_BY_ZERO:
         return SIGFPE;
     case STATUS_HEAP_CORRUPTION:
-    case STATUS_STACK_BUFFER_OVERRUN: /* also what the newer C library's abort ends with */
+    case STATUS_STACK_BUFFER_OVERRUN: /* also the status of the newer C library's abort */
         return SIGABRT;
     case STATUS_CONTROL_C_EXIT:
         return SIGINT;
@@ -461,13 +461,13 @@ int th_os_process_signal(const th_os_process *process, int number, bool group) {
     if (!number || TerminateProcess(k->process, status)) {
         return 0;
     }
-    const int code = th_nt_code(); /* one that has ended, or is about to, cannot be ended */
+    const int code = th_nt_code(); /* a process that has ended, or is about to, cannot be ended */
     DWORD has;
     const bool ends = GetExitCodeProcess(k->process, &has) && has != STILL_ACTIVE;
     return ends || th_os_process_ended(process, &ended) ? 0 : code == -EACCES ? -EPERM : code;
 }
 
-/* ---- what a program is given ---- */
+/* ---- for a process to start ---- */
 
 int th_os_null_open(void) {
     const int fault = th_os_fails_with(TH_OS_FAULT_PIPE);

@@ -36,7 +36,7 @@ static bool is_plain(const char *text) {
 
 /*
  * Within quotation marks one is written as \", and before one, as at the end, each backslash is
- * written twice; elsewhere backslashes stand for themselves.
+ * written twice; elsewhere backslashes are literal.
  */
 static char *put_quoted(char *to, const char *text) {
     size_t backslashes = 0;
@@ -153,7 +153,7 @@ int th_program_environment(const char *const *env, wchar_t **out) {
     return code;
 }
 
-/* ---- what the contract asks about it ---- */
+/* ---- the contract's functions ---- */
 
 static int count_texts(const wchar_t *block, size_t *words) {
     int n = 0;

@@ -1,10 +1,10 @@
 /*
- * code.c: names of places in the program's code, calls that stand there, and where code lies, by
- * the headers of the modules that are loaded.
+ * code.c: names of places in the program's code, the calls there, and the bounds of code, by the
+ * headers of the loaded modules.
  *
- * Where code is, and where a function of it begins, the unwind tables tell, which every function
- * with a frame has here. Names come of what a module exports, which is in memory, and of its file's
- * symbol table (symbols.h).
+ * The unwind tables, which every function with a frame has here, have the bounds of code and of its
+ * functions. Names come from a module's exports, which are in memory, and from its file's symbol
+ * table (symbols.h).
  */
 #include "platform/platform.h"
 #include "platform/windows/system/nt.h"
@@ -68,7 +68,7 @@ static bool find_module(uintptr_t address, module *out) {
            read_headers((uintptr_t)handle, out);
 }
 
-/* The n'th span of code of the module; false: it has no more. */
+/* The n'th span of code of the module; false: there is none. */
 static bool code_of(const module *m, unsigned n, th_os_span *out) {
     const IMAGE_SECTION_HEADER *section = IMAGE_FIRST_SECTION(m->headers);
     for (WORD i = 0; i < m->headers->FileHeader.NumberOfSections; i++, section++) {
@@ -95,7 +95,7 @@ static bool find_code(uintptr_t address, module *m, th_os_span *out) {
     return find_module(address, m) && code_around(m, address, out);
 }
 
-/* Calls fn for each module that is loaded until it says false. */
+/* Calls fn for each module that is loaded until it returns false. */
 static void each_module(bool (*fn)(module *m, void *ctx), void *ctx) {
     HANDLE list = CreateToolhelp32Snapshot(TH32CS_SNAPMODULE, GetCurrentProcessId());
     MODULEENTRY32W entry = {.dwSize = sizeof entry};

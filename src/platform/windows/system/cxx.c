@@ -1,14 +1,13 @@
 /*
  * cxx.c: the C++ run time whose exceptions fibers take along when they wait.
  *
- * It is chosen when the first thread asks, for all threads and for good: a fiber takes the words of
- * one thread to another, so all must be of one run time, or there must be none. What is taken is
- * the first of these that is there:
- *   - the one that is linked with this file (the static library in a program in C++);
- *   - the one that was registered. A DLL's weak references find nothing in the program, which may
- *     export nothing either, so the program itself says where it is (thrum/windows/cxx.h);
- *   - the one that is a DLL and is loaded.
- * Its module stays, since threads keep addresses in it.
+ * It is chosen at the first thread's query, for all threads and for good: a fiber takes the words
+ * of one thread to another, so all must be of one run time, or there must be none. The first of
+ * these that is there is taken:
+ *   - the run time linked with this file (the static library in a program in C++);
+ *   - the registered one. A DLL's weak references find nothing in the program, which may export
+ *     nothing either, so the program itself registers it (thrum/windows/cxx.h);
+ *   - the one in a loaded DLL. Its module stays, since threads keep addresses in it.
  */
 #include "platform/platform.h"
 #include "platform/windows/system/nt.h"
@@ -22,7 +21,7 @@ typedef void *(*globals_fn)(void);
 /* Defined if the program has a C++ run time anyway: the weak reference links none. */
 extern void *__cxa_get_globals(void) __attribute__((weak));
 
-/* gcc writes a reference down as weak only where it calls what it refers to. */
+/* gcc emits a weak reference only if it calls the symbol. */
 static void *linked_globals(void) {
     return __cxa_get_globals();
 }

@@ -141,11 +141,11 @@ void th_os_exit(int status) {
 }
 
 /*
- * What a DLL registers by atexit is called when the process lets go of the DLL, and by then Windows
- * has ended all other threads, wherever they stood: a lock that one of them had is never given
- * back. So the C library's own list is asked for, which exit() goes through before that: those of
- * msvcrt and ucrt, as far as they are loaded, since either may be the program's. Where its exit()
- * knows of neither, what atexit is told here comes late, but comes. The call is made once.
+ * A function that a DLL registers by atexit is called when the process unloads the DLL, and by then
+ * Windows has ended all other threads, wherever they were: a lock that one of them had is never
+ * given back. So the C library's own list is used, which exit() goes through before that: those of
+ * msvcrt and ucrt, as far as they are loaded, since either may be the program's. If its exit() uses
+ * neither, a function registered here by atexit comes late, but comes. The call is made once.
  */
 static void (*exit_call)(void);
 static uint32_t xexit_called;
@@ -174,6 +174,6 @@ static void list_at(const wchar_t *library, const char *name) {
 int th_os_at_exit(void (*call)(void)) {
     exit_call = call;
     list_at(L"msvcrt.dll", "_onexit");
-    list_at(L"ucrtbase.dll", "_crt_atexit"); /* of a like signature: what is returned is ignored */
+    list_at(L"ucrtbase.dll", "_crt_atexit"); /* of a similar signature: the result is ignored */
     return atexit(call_once) ? -ENOMEM : 0;
 }

@@ -1,17 +1,16 @@
 /*
- * fault.c: faults, for the report of a stack that overflowed, and for what is to be told when the
- * program crashes.
+ * fault.c: faults, for the report of a stack that overflowed, and for crash reports.
  *
  * A vectored handler sees each exception first. There is no other stack for it: the system calls it
  * on the one that overflowed, in the room that the guard has left (th_os_guard_mprotect). That is
- * not enough for a report, so the report is written on a stack of this file, in a context of its
- * own, by one thread at a time; the program ends after it. Exceptions that `ask` does not know go
- * on to whom they belong.
+ * not enough for a report, so the report is written on a stack of this file, in a separate context,
+ * by one thread at a time; the program ends after it. Exceptions that `ask` does not know go on to
+ * their handlers.
  *
- * A crash is what nobody has handled: the last handler of the process (UnhandledExceptionFilter's)
- * is ours, and then the one that was there before, mostly the C library's; contexts have it as well
- * (context_x86_64_win.S). What the C library calls a handler of the program's for is no crash. An
- * abort is a signal of its own.
+ * A crash is an exception that nobody has handled: the last handler of the process
+ * (UnhandledExceptionFilter's) is ours, and then the one that was there before, mostly the C
+ * library's; contexts have it as well (context_x86_64_win.S). An exception for which the C library
+ * calls a handler of the program's is no crash. An abort is a separate signal.
  */
 #include "platform/platform.h"
 #include "platform/windows/system/nt.h"
@@ -59,7 +58,7 @@ static bool ask_elsewhere(uintptr_t address) {
     return result;
 }
 
-/* Where the access went; or, where an overflow does not tell, the stack's lowest byte. */
+/* The address of the access; or, if an overflow does not have it, the stack's lowest byte. */
 static uintptr_t address_of(const EXCEPTION_RECORD *record) {
     if (record->NumberParameters >= 2) {
         return record->ExceptionInformation[1];
@@ -119,7 +118,7 @@ void th_os_fault_thread_leave(void *altstack) {
 
 /* ---- crashes ---- */
 
-/* What it is called elsewhere, and the C library's number, or 0: it knows none. */
+/* Its name on other systems, and the C library's number, or 0: there is none. */
 static const char *name_of(DWORD code, int *number) {
     *number = 0;
     switch (code) {
@@ -156,11 +155,11 @@ static bool is_handled(int number) {
     return false;
 }
 
-/* Tells once in the process. */
+/* Reports once in the process. */
 static void tell_crash(const char *name, const uintptr_t *address) {
     static uint32_t xcrashed;
     uint32_t no = 0;
-    th_os_crash_fn tell = th_load_acquire(&xtell);    /* pairs: th_os_crash_catch; what it reads */
+    th_os_crash_fn tell = th_load_acquire(&xtell);    /* pairs: th_os_crash_catch; its data */
     if (tell && th_cas_relaxed(&xcrashed, &no, 1u)) { /* relaxed: only which is first counts */
         tell(name, address);
     }

@@ -1,10 +1,9 @@
 /*
- * futex.c: sleeping on a word and waking its sleepers, by what WaitOnAddress is made of: it takes
- * times of 100 ns where WaitOnAddress takes milliseconds.
+ * futex.c: sleeping on a word and waking its sleepers, by the calls behind WaitOnAddress: they take
+ * times in units of 100 ns, and WaitOnAddress in milliseconds.
  *
- * A time that the system is given may be as much late as its timer's period, 15.6 ms unless
- * somebody has asked for a shorter one. th_os_timer_slack does (thread.c), before a sleep that must
- * be exact.
+ * A wait may end late by the period of the system's timer, 15.6 ms unless somebody has requested a
+ * shorter one. th_os_timer_slack does (thread.c), before a sleep that must be exact.
  */
 #include <errno.h>
 
@@ -35,7 +34,7 @@ int th_os_futex_wait(uint32_t *xword, uint32_t value, int64_t deadline) {
 
 void th_os_futex_wake(uint32_t *xword, int n) {
     DWORD error = GetLastError();
-    th_fence_seq(); /* what was written before is seen by a thread that does not sleep yet */
+    th_fence_seq(); /* a thread that does not sleep yet sees earlier writes */
     if (n == INT32_MAX) {
         th_nt()->wake_all(xword);
     } else {

@@ -1,12 +1,12 @@
 /*
  * memory.c: the heap, and whole pages: mapping, guards, giving back, counting touched ones.
  *
- * What is mapped is committed at once: it counts against the system's limit, while memory is taken
- * only for pages that are touched. Stacks are committed as they grow, as the system does it for its
- * own: a page that is PAGE_GUARD lies below those that are used. When it is touched by a thread
- * whose block (TEB) says that it is on that stack, the system makes it a page as any, the one below
- * it a guard, and notes the new limit in the block. Near the end it raises STATUS_STACK_OVERFLOW
- * instead, and leaves the pages that the thread has reserved for that (th_os_fault_thread_enter).
+ * Mappings are committed at once: they count against the system's limit, while memory is taken only
+ * for pages that are touched. Stacks are committed as they grow, as the system does it for its own:
+ * a page that is PAGE_GUARD is below the used ones. When it is touched by a thread that is on that
+ * stack by its block (TEB), the system makes it a page as any, the one below it a guard, and notes
+ * the new limit in the block. Near the end it raises STATUS_STACK_OVERFLOW instead, and leaves the
+ * pages that the thread has reserved for that (th_os_fault_thread_enter).
  */
 #include "platform/platform.h"
 #include "platform/windows/system/nt.h"
@@ -54,9 +54,9 @@ void th_os_unmap(void *addr, size_t size) {
 }
 
 /*
- * Giving pages up (MEM_DECOMMIT) and asking for them again would be two calls, and somebody who
- * looks at the stack between them would fault. So what was touched is zeroed, and then said to be
- * of no interest: whether the system drops it or not, it reads as zero. A page below the first one
+ * Giving pages up (MEM_DECOMMIT) and asking for them again would be two calls, and a thread that
+ * reads the stack between them would fault. So touched pages are zeroed, and then marked as
+ * unimportant: whether the system drops it or not, it reads as zero. A page below the first one
  * that is in memory, which the system has taken away meanwhile, may come back as it was.
  */
 int th_os_discard(void *addr, size_t size) {
@@ -106,7 +106,7 @@ int th_os_unguard_mprotect(void *addr, size_t size) {
 
 /* ---- stacks ---- */
 
-/* The pages that a stack begins with: what the fiber itself takes of them, and a few calls. */
+/* The pages that a stack begins with: the fiber's own part, and a few calls. */
 static size_t first_bytes(void) {
     return 2 * th_os_page_size();
 }

@@ -16,7 +16,7 @@
 static th_nt_calls calls; /* all threads write the same; read behind `xknown` */
 static uint32_t xknown;
 
-/* A cast of one kind of function to another by way of a plain one is what both compilers allow. */
+/* Both compilers allow a cast from one function type to another through a plain one. */
 static void (*find(HMODULE module, const char *name))(void) {
     return (void (*)(void))(uintptr_t)GetProcAddress(module, name);
 }

@@ -1,6 +1,6 @@
 /*
- * nt.h: what the files of this folder share: Windows' headers, its error codes as errno codes, and
- * calls that not every Windows, or not every import library, has.
+ * nt.h: declarations shared by this folder's files: Windows' headers, its error codes as errno
+ * codes, and calls that not every Windows, or not every import library, has.
  */
 #ifndef TH_WINDOWS_NT_H
 #define TH_WINDOWS_NT_H
@@ -18,7 +18,7 @@
 
 struct th_nt_completion;
 
-/* Calls of ntdll and kernelbase that are found by name; those that may be NULL say so. */
+/* Calls of ntdll and kernelbase that are found by name; the ones that may be NULL are marked. */
 typedef struct th_nt_calls {
     LONG(NTAPI *wait_on_address)
     (const void *address, const void *value, size_t size, const LARGE_INTEGER *timeout);
@@ -45,9 +45,9 @@ typedef struct th_nt_calls {
 /* They are looked up at the first call. Any thread. */
 const th_nt_calls *th_nt(void);
 
-/* What the files here keep for each thread. All zero at first. */
+/* The files' state for each thread. All zero at first. */
 typedef struct th_nt_own_words {
-    unsigned long slack; /* what th_os_timer_slack was last told; 0: nothing */
+    unsigned long slack; /* the last value for th_os_timer_slack; 0: none */
 } th_nt_own_words;
 
 /* The calling thread's; the address must not be kept where the task may move. */

@@ -3,8 +3,8 @@
  * its registers and its stack, and lets it go on. Meanwhile it takes no lock and no memory, since
  * the thread may hold both.
  *
- * A thread waits when it stands behind the call of the system in one of the functions that are made
- * of nothing else (ntdll.dll, win32u.dll): `syscall`, or the call that wine has in its place.
+ * A thread waits if it is behind the system call in a function that consists of nothing else
+ * (ntdll.dll, win32u.dll): `syscall`, or wine's replacement.
  */
 #include "platform/probe.h"
 #include "platform/platform.h"
@@ -18,12 +18,12 @@
 
 #define CALL_BYTES 32u /* a function that is one call of the system is no longer */
 
-/* Held while a thread stands still: of two askers each could stop the other one. */
+/* Held while a thread is suspended: two askers could suspend each other. */
 static SRWLOCK asking = SRWLOCK_INIT;
 
-/* ---- what a thread that stands still is in; none of it takes a lock ---- */
+/* ---- the position of a suspended thread; none of it takes a lock ---- */
 
-/* Whether an image calls itself that, as a library does for those that it is linked to. */
+/* Whether an image has that name in its own header, as a library has for its users. */
 static bool is_called(const char *base, const char *name) {
     const IMAGE_DOS_HEADER *dos = (const IMAGE_DOS_HEADER *)(const void *)base;
     if (dos->e_magic != IMAGE_DOS_SIGNATURE) {
@@ -70,8 +70,8 @@ static bool is_behind_call(uintptr_t at) {
 
 /*
  * The first address from there on that may be read. A function that has made room on its stack, and
- * has not used it yet, may stand within the guard page of a stack that grows: a read by another
- * thread would end this program, and the guard.
+ * has not used it yet, may be within the guard page of a stack that grows: a read by another thread
+ * would end this program, and the guard.
  */
 static uintptr_t readable(uintptr_t from, uintptr_t high) {
     MEMORY_BASIC_INFORMATION info;
@@ -82,10 +82,10 @@ static uintptr_t readable(uintptr_t from, uintptr_t high) {
     return from < high ? from : high;
 }
 
-/* What stands on its stack, if it is the one that is meant. */
+/* Copies its stack, if it is still the right thread. */
 static bool see(const CONTEXT *context, const th_os_question *question, th_os_answer *out) {
     uintptr_t from = (uintptr_t)context->Rsp & ~(uintptr_t)(sizeof(uintptr_t) - 1);
-    /* relaxed: the thread that changes it stands still */
+    /* relaxed: the thread that changes it is suspended */
     if (th_load_relaxed(question->xtick) != question->tick || from < question->low ||
         from >= question->high) {
         return false;
@@ -99,7 +99,7 @@ static bool see(const CONTEXT *context, const th_os_question *question, th_os_an
     return true;
 }
 
-/* Of a thread that stood still. */
+/* Taken from a suspended thread. */
 typedef struct glance {
     uintptr_t pointer; /* its stack pointer */
     bool waits;        /* it was behind a call of the system */
@@ -113,7 +113,7 @@ static int look(uint64_t number, glance *at, const th_os_question *question, th_
                         ? OpenThread(rights, FALSE, (DWORD)number)
                         : NULL;
     CONTEXT context = {.ContextFlags = CONTEXT_CONTROL};
-    (void)th_nt(); /* what is looked up once takes the loader's lock */
+    (void)th_nt(); /* the first look-up takes the loader's lock */
     bool seen = false;
     if (!thread) {
         return -ESRCH;

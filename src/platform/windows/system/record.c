@@ -17,7 +17,7 @@ int th_os_record_open(const char *path) {
     int saved = th_os_errno_get();
     int code = -ENOENT;
     if (th_nt_wide(path, wide, PATH_WORDS)) {
-        (void)_wunlink(wide); /* what an earlier process has left, or somebody has put there */
+        (void)_wunlink(wide); /* left by an earlier process, or put there by somebody */
         int fd = _wopen(wide, _O_WRONLY | _O_CREAT | _O_EXCL | _O_NOINHERIT | _O_BINARY,
                         _S_IREAD | _S_IWRITE);
         code = fd < 0 ? -th_os_errno_get() : fd;

@@ -1,6 +1,6 @@
 /*
- * signal.c: signals of the process, as far as Windows has some: a console's events, and what the
- * program raises itself.
+ * signal.c: signals of the process, as far as Windows has some: a console's events, and signals
+ * that the program raises itself.
  *
  *   SIGINT    Control-C, unless the program was started to ignore it
  *   SIGBREAK  Control-Break
@@ -22,7 +22,7 @@ typedef void (*handler)(int number);
 
 static void (*xcaught[TH_OS_CATCHERS])(int number);
 static uint32_t xcatching[TH_OS_SIGNALS]; /* bits of catchers */
-static handler xbefore[TH_OS_SIGNALS];    /* what the C library had */
+static handler xbefore[TH_OS_SIGNALS];    /* the C library's previous one */
 static SRWLOCK handlers = SRWLOCK_INIT;   /* held while the C library is asked for one */
 
 static bool can_be_caught(int number) {
@@ -35,7 +35,7 @@ static bool is_function(handler h) {
 
 /* True: somebody has caught it. */
 static bool call_catchers(int number) {
-    /* pairs: th_os_signal_catch; the function, and what was there before */
+    /* pairs: th_os_signal_catch; the function, and the previous handler */
     const uint32_t bits = th_load_acquire(&xcatching[number]);
     for (unsigned i = 0; i < TH_OS_CATCHERS; i++) {
         if (bits >> i & 1) {
@@ -45,7 +45,7 @@ static bool call_catchers(int number) {
     return bits != 0;
 }
 
-/* What was there before is called, too, if it is a function. Returns it. */
+/* Calls the previous handler, too, if it is a function. Returns it. */
 static handler call_before(int number) {
     const handler before = th_load_relaxed(&xbefore[number]); /* relaxed: behind the bits */
     if (is_function(before)) {
@@ -54,7 +54,7 @@ static handler call_before(int number) {
     return before;
 }
 
-/* The C library's handler, which becomes another one: what it was. */
+/* Replaces the C library's handler; returns the previous one. */
 static handler exchange(int number, handler h) {
     AcquireSRWLockExclusive(&handlers);
     const handler before = signal(number, h);
@@ -62,7 +62,7 @@ static handler exchange(int number, handler h) {
     return before;
 }
 
-/* What the C library has. Wine's takes SIG_GET for a handler, as it does any number. */
+/* The C library's handler. Wine's takes SIG_GET for a handler, as it does any number. */
 static handler handler_of(int number) {
     AcquireSRWLockExclusive(&handlers);
     const handler now = signal(number, SIG_GET);
@@ -74,8 +74,8 @@ static handler handler_of(int number) {
 }
 
 /*
- * Of the C library's. A release at this moment may have left it there, since the C library had
- * taken it away: then the signal does what it does by default. A handler of the program's that puts
+ * The C library's handler. A release at this moment may have left it there, since the C library had
+ * taken it away: then the signal takes its default action. A handler of the program's that puts
  * itself back, as it has to there, does not take this one's place.
  */
 static void on_raised(int number) {
@@ -106,9 +106,9 @@ static BOOL WINAPI on_event(DWORD event) {
 }
 
 /*
- * What was put there last is called first. The C library puts its own there when it is asked for
- * one of the two; it would tell all but Control-C as SIGBREAK, and the program would end at once
- * where that is caught.
+ * The handler set last is called first. The C library sets its own when one of the two is
+ * requested; it would report everything but Control-C as SIGBREAK, and the program would end at
+ * once if that is caught.
  */
 static BOOL CALLBACK begin(INIT_ONCE *once, void *arg, void **context) {
     (void)once;
@@ -136,7 +136,7 @@ int th_os_signal_catch(int number, th_os_catcher catcher, void (*caught)(int num
         return -EINVAL;
     }
     th_store_relaxed(&xcaught[catcher], caught); /* relaxed: likewise */
-    /* pairs: call_catchers; the function, and what was there before */
+    /* pairs: call_catchers; the function, and the previous handler */
     (void)th_or_release(&xcatching[number], 1u << catcher);
     th_os_errno_set(saved);
     return 0;
@@ -151,7 +151,7 @@ bool th_os_signal_is_ours(int number) {
 
 void th_os_signal_release(int number, th_os_catcher catcher) {
     const uint32_t bit = 1u << catcher;
-    /* relaxed: what is read of a catcher stays valid */
+    /* relaxed: a catcher's data stays valid */
     if (th_and_relaxed(&xcatching[number], ~bit) == bit && th_os_signal_is_ours(number)) {
         int saved = th_os_errno_get();
         /* relaxed: one call at a time */

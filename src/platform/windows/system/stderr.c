@@ -1,15 +1,15 @@
 /*
- * stderr.c: stderr, which may be a pipe that nobody reads; and the abort behind what was printed.
+ * stderr.c: stderr, which may be a pipe that nobody reads; and the abort after a message.
  *
- * Windows does not tell whether a pipe takes more, and answers no question about a handle, not even
- * what it is, while a call on it waits: the program's own may. So all that is printed is written by
- * a thread, the *printer*, out of a copy. Whoever gives it something waits for a while until it is
- * written, and then leaves it to the printer: all others find that stderr takes nothing, until that
- * has been taken. Whoever prints without having asked waits longer, and so does the end of the
- * program; what nobody reads then is lost.
+ * Windows does not report whether a pipe takes more bytes, and answers no query about a handle, not
+ * even its type, while a call on it waits: the program's own may. So a thread, the *printer*,
+ * writes all output, out of a copy. A caller waits for a while until its output is written, and
+ * then leaves it to the printer: all others find that stderr takes nothing, until that has been
+ * taken. A caller that prints without a check waits longer, and so does the end of the program;
+ * output that nobody reads by then is lost.
  *
- * The printer begins with what is printed first, and is there once it runs. Where no thread can
- * begin, as in a crash with a lock of the system's, everything is written directly.
+ * The printer begins with the first output, and is there once it runs. If no thread can begin, as
+ * in a crash with a lock of the system's, everything is written directly.
  */
 #include "platform/platform.h"
 #include "platform/windows/system/nt.h"
@@ -24,7 +24,7 @@
 #define WHILE_NS (INT64_C(200) * 1000000)
 #define LONGER_NS (INT64_C(1000) * 1000000)
 
-/* Of whoever has the turn, and then the printer's, which gives it back. */
+/* Owned by the thread with the turn, and then by the printer, which gives it back. */
 static HANDLE file;
 static DWORD size;
 static char bytes[ROOM];
@@ -43,13 +43,13 @@ static void write_all(HANDLE to, const char *text, size_t length) {
 }
 
 static void give_turn(void) {
-    th_store_release(&xtaken, 0u); /* pairs: take_turn; publishes what it protects */
+    th_store_release(&xtaken, 0u); /* pairs: take_turn; publishes the protected data */
     th_os_futex_wake(&xtaken, INT32_MAX);
 }
 
 /* False: not until then. */
 static bool is_free(int64_t deadline) {
-    while (th_load_acquire(&xtaken)) { /* pairs: give_turn; stderr has taken what it was given */
+    while (th_load_acquire(&xtaken)) { /* pairs: give_turn; stderr has taken its bytes */
         if (th_os_now() >= deadline) {
             return false;
         }
@@ -61,7 +61,7 @@ static bool is_free(int64_t deadline) {
 /* False: not until then. */
 static bool take_turn(int64_t deadline) {
     uint32_t none = 0;
-    /* pairs: give_turn; what the turn protects */
+    /* pairs: give_turn; the data that the turn protects */
     while (!th_cas_acquire(&xtaken, &none, 1u)) {
         none = 0;
         if (!is_free(deadline)) {
@@ -140,8 +140,8 @@ bool th_os_stderr_waits(int ms) {
 }
 
 /*
- * What was printed last may say why. It ends as by abort(), which would print to stderr itself:
- * the C library writes there what any program is told of its end, and waits for a reader.
+ * The last output may have the reason. It ends as by abort(), which would print to stderr itself:
+ * the C library writes its usual message there, and waits for a reader.
  */
 void th_os_abort(void) {
     (void)is_free(th_os_now() + LONGER_NS);

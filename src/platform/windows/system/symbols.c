@@ -10,7 +10,7 @@
 #define PATH_WORDS 1024
 #define SYMBOLS_PIECE (sizeof(((th_os_symbols *)0)->memory) / (sizeof(IMAGE_SYMBOL)))
 
-/* A file that is being read, and what is looked for in it. */
+/* A file that is being read, and the target of the search. */
 typedef struct search {
     HANDLE file;
     th_os_symbols *symbols;
@@ -22,7 +22,7 @@ typedef struct search {
     bool has;
 } search;
 
-/* Reads exactly this; false: it is not there, or the question may read no more. */
+/* Reads exactly this; false: it is not there, or the question has reached its limit. */
 static bool read_at(search *s, uint64_t at, void *to, size_t size) {
     OVERLAPPED where = {.Offset = (DWORD)at, .OffsetHigh = (DWORD)(at >> 32)};
     DWORD n;
@@ -81,7 +81,7 @@ static bool go_through(search *s, const IMAGE_SECTION_HEADER *sections) {
     return true;
 }
 
-/* A name of more than eight bytes stands behind the table. */
+/* A name of more than eight bytes is behind the table. */
 static void take_name(search *s, th_os_place *place) {
     size_t size = sizeof place->symbol - 1;
     if (s->found.N.Name.Short) {

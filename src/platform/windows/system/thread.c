@@ -1,13 +1,13 @@
 /*
- * thread.c: threads, and what each of them has of its own.
+ * thread.c: threads, and their own variables.
  *
  * The compilers' __thread would be a call that allocates (gcc emulates it here). Ours lies where
  * the loader keeps such variables of each module: in the section .tls, of which each thread has a
  * copy from its beginning, found by three loads. It is there in threads that others have started
  * too, and in a DLL that was loaded later.
  *
- * The end of a thread is told by a callback in the same table (DLL_THREAD_DETACH), under the
- * loader's lock; the end of the process is no end of a thread. So is that the module is loaded.
+ * A callback in the same table (DLL_THREAD_DETACH) reports the end of a thread, under the loader's
+ * lock; the end of the process is no end of a thread. It also reports that the module is loaded.
  */
 #include "platform/platform.h"
 #include "platform/windows/system/nt.h"
@@ -70,8 +70,8 @@ int th_os_self_on_exit(void (*on_exit)(void *self)) {
 }
 
 /*
- * The library stays, however often it is given up: what it has left with the process calls into it
- * later (core/control/STOP.md), and threads of its own have no end.
+ * The library stays, however often it is unloaded: callbacks that it has left with the process call
+ * into it later (core/control/STOP.md), and its own threads have no end.
  */
 static void stay(const void *inside) {
     HMODULE module;
@@ -108,7 +108,7 @@ __attribute__((section(".CRT$XLT"), used)) PIMAGE_TLS_CALLBACK th_nt_on_thread =
 
 /*
  * The system's timer is the process's, and not the thread's: it ticks fast as long as a thread
- * wants that. The value says only what the thread has asked for last.
+ * wants that. The value is only the thread's last request.
  */
 unsigned long th_os_timer_slack(unsigned long ns) {
     static uint32_t xwanted; /* threads that want exact sleeps */
@@ -132,7 +132,7 @@ unsigned long th_os_timer_slack(unsigned long ns) {
 
 /* ---- threads ---- */
 
-/* What a new thread needs; the thread frees it. */
+/* A new thread's arguments; the thread frees them. */
 typedef struct start {
     void (*entry)(void *);
     void *arg;
@@ -250,7 +250,7 @@ void th_os_thread_yield(void) {
 
 /* ---- ordering all threads ---- */
 
-/* Wine's FlushProcessWriteBuffers does nothing, and does not say so. */
+/* Wine's FlushProcessWriteBuffers does nothing, without an error. */
 int th_os_barrier_start(void) {
     return th_os_fails(TH_OS_FAULT_BARRIER) || th_nt()->is_wine ? -ENOSYS : 0;
 }

@@ -37,7 +37,7 @@ int th_os_cpuset_granted(th_os_cpuset *out) {
     return 0;
 }
 
-/* What the job of the process grants, in CPUs, rounded up; or all. */
+/* The CPUs granted by the job of the process, rounded up; or all. */
 static unsigned granted_by_job(unsigned cpus) {
     JOBOBJECT_CPU_RATE_CONTROL_INFORMATION rate = {0};
     const DWORD wanted = JOB_OBJECT_CPU_RATE_CONTROL_ENABLE | JOB_OBJECT_CPU_RATE_CONTROL_HARD_CAP;

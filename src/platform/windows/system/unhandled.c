@@ -6,7 +6,7 @@
 EXCEPTION_DISPOSITION th_context_unhandled(EXCEPTION_RECORD *record, void *frame, CONTEXT *context,
                                            void *dispatcher);
 
-/* Does at the bottom of a context's stack what the system does for a thread's. */
+/* At the bottom of a context's stack, acts as the system does for a thread's. */
 EXCEPTION_DISPOSITION th_context_unhandled(EXCEPTION_RECORD *record, void *frame, CONTEXT *context,
                                            void *dispatcher) {
     EXCEPTION_POINTERS both = {record, context};

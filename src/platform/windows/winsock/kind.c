@@ -55,7 +55,8 @@ static int kind_of(int fd, th_os_kind *kind, th_os_identity *identity) {
         return 0;
     }
     if (th_is_socket(fd)) {
-        *identity = (th_os_identity){1, (uint64_t)fd}; /* Windows tells no more of a socket */
+        /* Windows reports nothing else about a socket */
+        *identity = (th_os_identity){1, (uint64_t)fd};
         *kind = kind_of_socket(fd);
         return ioctlsocket(th_socket_of(fd), (long)FIONBIO, &on) ? th_winsock_code() : 0;
     }

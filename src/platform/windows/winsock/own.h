@@ -13,7 +13,7 @@ typedef enum { TH_OWN_READS, TH_OWN_WRITES, TH_OWN_WATCHER } th_own_kind;
 typedef struct th_own {
     struct th_own *next; /* in its place of the table; protected by the table's lock */
     int fd;
-    th_own_kind kind; /* an end that is read, one that is written, a watcher */
+    th_own_kind kind; /* a reading end, a writing end, a watcher */
     int signal[2];    /* readable if and only if there is something to do (winsock/pair.c) */
 } th_own;
 
@@ -31,9 +31,9 @@ th_own *th_own_take(int fd, bool watcher);
 bool th_own_is_watcher(int fd);
 
 /*
- * Whether the descriptor is an end of a pipe. If so, *reads says which end it is, and *signal is a
- * socket that can be read while a call on the end would not return -EAGAIN. It stays open until
- * th_pipe_close.
+ * Whether the descriptor is an end of a pipe. If so, *reads is set to the kind of end, and *signal
+ * is a socket that can be read while a call on the end would not return -EAGAIN. It stays open
+ * until th_pipe_close.
  */
 bool th_pipe_signal(int fd, bool *reads, SOCKET *signal);
 

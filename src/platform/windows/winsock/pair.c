@@ -1,10 +1,10 @@
 /*
  * pair.c: a stand-in that poll() can wait for: a datagram socket that is connected to itself, and
- * can be read once it was sent something.
+ * can be read once something was sent to it.
  */
 #include "platform/unix/io/polled.h"
 
-/* Alone at its port: another program that asks for the same one might get what is sent to it. */
+/* Alone at its port: another program that requests the same one might get its data. */
 static SOCKET own_socket(void) {
     struct sockaddr_in address = {.sin_family = AF_INET};
     int size = sizeof address;

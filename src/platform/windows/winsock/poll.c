@@ -20,12 +20,12 @@ static int milliseconds_until(int64_t deadline) {
                                               : (int)((left + 999999) / 1000000);
 }
 
-/* Of a pipe its signal has told that it is ready. */
+/* A pipe's signal has reported that it is ready. */
 static short of_pipe(bool reads) {
     return reads ? POLLIN : POLLOUT;
 }
 
-/* Calls on what is no socket, as a file, wait: it is always ready, if it is anything. */
+/* Calls on other descriptors, such as files, wait: they are always ready, if they are open. */
 static short of_no_socket(const th_pollfd *fd) {
     DWORD flags;
     bool is = GetHandleInformation(th_nt_handle(fd->fd), &flags);
@@ -40,9 +40,9 @@ static short of_socket(short revents) {
 }
 
 /*
- * Asks for all that are named, what is no socket, too, which says so: how many there are. For the
- * library's end of a pipe its signal is asked. Winsock's
- * POLLIN is that there are bytes or urgent ones, which are not asked for by it here.
+ * Polls all that are named, including other descriptors than sockets, which are marked: returns
+ * their number. For the library's end of a pipe its signal is polled. Winsock's POLLIN means bytes
+ * or urgent bytes; the latter are not polled for by it here.
  */
 static unsigned ask(WSAPOLLFD theirs[], const th_pollfd fds[], unsigned n) {
     unsigned count = 0;
@@ -62,7 +62,7 @@ static unsigned ask(WSAPOLLFD theirs[], const th_pollfd fds[], unsigned n) {
     return count;
 }
 
-/* How many have something to tell. */
+/* The number of descriptors with something to report. */
 static int tell(th_pollfd fds[], unsigned n, const WSAPOLLFD *theirs) {
     int found = 0;
     for (unsigned i = 0; i < n; i++) {
@@ -98,8 +98,8 @@ static int poll_them(th_pollfd fds[], unsigned n, WSAPOLLFD theirs[], int64_t de
 }
 
 /*
- * Whether it is a wait for one descriptor that is always ready, a file's. Windows says so at once,
- * also where a wake-up is asked for beside it; wine 8 waits for the wake-up then.
+ * Whether it is a wait for one descriptor that is always ready, a file's. Windows reports that at
+ * once, even if a wake-up is polled beside it; wine 8 waits for the wake-up then.
  */
 static bool is_for_file(th_pollfd fds[], unsigned n) {
     bool reads;
@@ -127,7 +127,7 @@ int th_system_poll(th_pollfd fds[], unsigned n, int64_t deadline) {
     if (code) {
         th_os_errno_set(code);
     }
-    /* The system's timer may end a wait a moment before what the clock says. */
+    /* The system's timer may end a wait a moment before the time by the clock. */
     do {
         code = code ? -1 : poll_them(fds, n, theirs, deadline);
     } while (!code && deadline && (deadline == TH_FOREVER || th_os_now() < deadline));

@@ -1,6 +1,6 @@
 /*
- * polled.h: see unix/io/polled.h. The names are Unix's, and what they stand for is Winsock's, whose
- * own structures are as wide as its handles.
+ * polled.h: see unix/io/polled.h. The names are Unix's, and the values are Winsock's, whose own
+ * structures are as wide as its handles.
  */
 #ifndef TH_WINDOWS_POLLED_H
 #define TH_WINDOWS_POLLED_H
@@ -13,7 +13,10 @@ typedef struct th_pollfd {
     short revents;
 } th_pollfd;
 
-/* As poll, until an absolute deadline (TH_FOREVER: none; 0: does not wait). -1: errno says why. */
+/*
+ * As poll, until an absolute deadline (TH_FOREVER: none; 0: does not wait). -1: errno has the
+ * reason.
+ */
 int th_system_poll(th_pollfd fds[], unsigned n, int64_t deadline);
 
 #endif

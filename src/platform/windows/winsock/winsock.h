@@ -10,7 +10,7 @@
 
 #define WIN32_LEAN_AND_MEAN
 #include <winsock2.h>
-/* Behind what it may not come before. */
+/* This header must come after the ones above. */
 #include <afunix.h>
 #include <ws2tcpip.h>
 
