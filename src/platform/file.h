@@ -147,9 +147,9 @@ size_t th_os_file_entry_at(const void *bytes, size_t at, th_os_file_entry *out);
 #define TH_OS_WATCH_ATTRIBUTES 64u
 #define TH_OS_WATCH_SELF_DELETED 128u
 #define TH_OS_WATCH_SELF_MOVED 256u
-#define TH_OS_WATCH_ENDED 512u      /* told only: the watch is gone */
-#define TH_OS_WATCH_OVERFLOW 1024u  /* told only: events were lost */
-#define TH_OS_WATCH_DIRECTORY 2048u /* told only: it is about a directory */
+#define TH_OS_WATCH_ENDED 512u      /* reported only: the watch is gone */
+#define TH_OS_WATCH_OVERFLOW 1024u  /* reported only: events were lost */
+#define TH_OS_WATCH_DIRECTORY 2048u /* reported only: it is about a directory */
 int th_os_watch_open(void);
 int th_os_watch_remove(int fd, int watch);
 

@@ -1,7 +1,7 @@
 /*
  * gdb_script.h: tools/user/thrum-gdb.py in the library, for gdb to find (docs/debugging.md). It is
- * no part of what is loaded: the section has the fate of debug information. It stands in the file
- * of the first frames of contexts, which every program that links the library has in it.
+ * not loaded: the section is treated like debug information. It is in the file of the first frames
+ * of contexts, which is in every program that links the library.
  */
 #ifndef TH_GDB_SCRIPT_H
 #define TH_GDB_SCRIPT_H

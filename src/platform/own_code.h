@@ -11,7 +11,7 @@
 extern const int32_t __start_thrum_code[] __attribute__((weak, visibility("hidden")));
 extern const int32_t __stop_thrum_code[] __attribute__((weak, visibility("hidden")));
 
-/* Gaps shorter than this are what an assembler puts between two functions. */
+/* Gaps shorter than this are an assembler's padding between two functions. */
 #define TH_OWN_PADDING 16u
 
 static inline size_t th_own_marks(void) {
@@ -72,7 +72,7 @@ static inline void th_own_collect(th_own_collection *c, uintptr_t low, uintptr_t
     }
 }
 
-/* What th_own_collect puts into `spans`, of which it counts all. */
+/* The target of th_own_collect: `spans`, and the count of all spans. */
 static inline th_own_collection th_own_collect_begin(th_os_span spans[], unsigned max) {
     return (th_own_collection){spans, max, 0, th_own_marks_hold()};
 }

@@ -1,9 +1,9 @@
 /*
  * platform.h: the whole contract with the operating system and the processor's context switch.
  *
- * linux/ implements it, and sim/ implements it for the simulator. Nothing above this floor includes
+ * linux/ implements it, and sim/ implements it for the simulator. Nothing above this layer includes
  * a system header for anything named here. Calls that can fail return 0 or a negative errno code;
- * none of them touches the caller's errno, unless its comment says so.
+ * none of them touches the caller's errno, unless its comment states that.
  */
 #ifndef TH_PLATFORM_H
 #define TH_PLATFORM_H
