@@ -2,8 +2,8 @@
  * everything.h: one program that uses everything: tasks and fibers of several stack sizes, every
  * primitive, channels, select, scopes, timers, cancels, pools, graphs, forks, blocking calls,
  * values under keys, a bound thread, stop. A call that may fail for want of memory or threads fails
- * with the code that its header names, and what was not begun is not waited for; everything else
- * succeeds whatever is refused.
+ * with the code that its header names, and operations that were not begun are not waited for;
+ * everything else succeeds regardless of refusals.
  */
 #ifndef EVERYTHING_H
 #define EVERYTHING_H

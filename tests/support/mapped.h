@@ -10,7 +10,7 @@
 
 #include "platform/platform.h"
 
-/* What differs from system to system: pages_map, pages_forbid. */
+/* The parts that differ between systems: pages_map, pages_forbid. */
 #if defined(_WIN32)
 #include "windows/mapped.h"
 #else

@@ -35,7 +35,7 @@ CHECK_UNUSED static void memory_check(const char *of, long long limit, long long
  */
 CHECK_UNUSED static void needs_stacks(int count, size_t stack_size, size_t page) {
     const char meminfo[] = "/proc/meminfo";
-    const long long used = count * (long long)(page + 100); /* with what else belongs to a fiber */
+    const long long used = count * (long long)(page + 100); /* with the other parts of a fiber */
     const long long mapped = count * (long long)(stack_size + page + 600); /* with its guard */
     memory_check("free memory", memory_number(meminfo, "MemAvailable:") * 1024, used);
     memory_check("the container's memory", memory_number("/sys/fs/cgroup/memory.max", ""), used);

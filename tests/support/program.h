@@ -1,5 +1,5 @@
 /*
- * program.h: the test's own program as calls are told by: the name of its file, and where it lies.
+ * program.h: the test's own program as reports name it: the name of its file, and its path.
  */
 #ifndef SUPPORT_PROGRAM_H
 #define SUPPORT_PROGRAM_H

@@ -1,8 +1,8 @@
 /*
  * races.h: a wake against a cancel, or against a deadline, on each kind of wait. Some fibers wait,
  * each on an object of its own; one thread wakes them, in order, while another cancels them in the
- * same order (or their deadline comes). Each wait has one outcome, and what it did not take is
- * still there.
+ * same order (or their deadline comes). Each wait has one outcome, and an object that it did not
+ * take is still there.
  */
 #ifndef RACES_H
 #define RACES_H
@@ -217,7 +217,7 @@ static inline void race_wake(race_object *o) {
     }
 }
 
-/* What was not taken is there, what was taken is not, and no waiter is left in a list. */
+/* An object that was not taken is there, a taken one is not, and no waiter is left in a list. */
 static inline void race_check(race_object *o) {
     const bool taken = o->result == 0;
     long got = 0;
@@ -346,7 +346,7 @@ static inline void race_run(race_kind kind, bool timed, int races) {
     x->seed = (unsigned)kind * 77 + 1;
     rig_begin(&x->r, 0);
     CHECK_EQ(pthread_create(&helper, NULL, race_helper, x), 0);
-    /* Of many both outcomes come sooner or later: otherwise nothing would race. */
+    /* In many races both outcomes come sooner or later: otherwise nothing would race. */
     const bool both = races >= 10000;
     for (int round = 1;
          round <= races / RACE_BATCH + 1 || (both && (x->taken == 0 || x->ended == 0)); round++) {

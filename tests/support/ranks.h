@@ -1,6 +1,6 @@
 /*
- * ranks.h: what tests of libthrum-mpi have in common. They run under mpirun, with one or several
- * ranks, each of which calls the same tests in the same order (tests/mpi/run.sh).
+ * ranks.h: common parts of tests of libthrum-mpi. They run under mpirun, with one or several ranks,
+ * each of which calls the same tests in the same order (tests/mpi/run.sh).
  *
  *   ranks    a scheduler, and MPI at the level that CHECK_MPI_LEVEL names (multiple, serialized,
  *            funneled), with the main thread bound at the last
@@ -38,7 +38,7 @@ static int ranks_level(void) {
 #include <sanitizer/lsan_interface.h>
 #endif
 
-/* Its plugins that are of no use are unloaded, and what they leave behind has no name. */
+/* Its useless plugins are unloaded, and their leaks have no name. */
 static void ranks_mpi_init(int *level) {
 #if UNDER_ASAN
     __lsan_disable();
@@ -49,7 +49,10 @@ static void ranks_mpi_init(int *level) {
 #endif
 }
 
-/* Leaks are looked for while the other plugins are still there: their own are told by names. */
+/*
+ * Leaks are searched for while the other plugins are still there: their own leaks are known by
+ * name.
+ */
 static void ranks_finalize(void) {
 #if UNDER_ASAN && !defined RANKS_MAY_LEAK
     if (__lsan_do_recoverable_leak_check()) {
@@ -60,7 +63,7 @@ static void ranks_finalize(void) {
     MPI_Finalize();
 }
 
-/* MPI can be initialized once in a process; what is asked for is what is kept to. */
+/* MPI can be initialized once in a process; the requested level is the one used. */
 static void ranks_init(ranks *w) {
     int flag = 0, level = 0;
     CHECK_EQ(MPI_Initialized(&flag), MPI_SUCCESS);
@@ -90,8 +93,8 @@ CHECK_UNUSED static void ranks_begin(ranks *w) {
 
 /*
  * The same for tests in which receives are cancelled beside their message. Open MPI's MPI_Cancel
- * may not be called while another thread calls MPI: it then says "cancelled" of what was received,
- * or crashes, also in a plain program (4.1.4). So one worker makes all calls there.
+ * may not be called while another thread calls MPI: it then reports "cancelled" for received
+ * messages, or crashes, even in a plain program (4.1.4). So one worker makes all calls there.
  */
 CHECK_UNUSED static void ranks_begin_cancelling(ranks *w) {
     ranks_init(w);
@@ -158,8 +161,8 @@ CHECK_UNUSED static void ranks_until_asked(void) {
 }
 
 /*
- * Dumps until this is told, by a task or a thread: what waits is about to. A bound thread makes the
- * calls of others meanwhile.
+ * Dumps until the dump shows this, by a task or a thread: the waiter is about to wait. A bound
+ * thread makes the calls of others meanwhile.
  */
 CHECK_UNUSED static void dump_until(const thrum_sched *sched, const char *part) {
     for (bool told = false; !told;) {

@@ -1,6 +1,6 @@
 /*
- * stacks.h: what tests of stacks have in common: their books, how a stack is used to its end, and
- * what a write does there.
+ * stacks.h: common parts of tests of stacks: their books, the use of a stack to its end, and the
+ * effect of a write there.
  */
 #ifndef STACKS_H
 #define STACKS_H
@@ -16,7 +16,7 @@
 #define KIB ((size_t)1024)
 #define CLASS_128K 3u
 
-/* An allocator that counts what is out; it returns NULL while `refuse`. */
+/* An allocator that counts live blocks; it returns NULL while `refuse`. */
 typedef struct heap {
     long live;
     size_t bytes;
@@ -82,8 +82,8 @@ static TH_NO_ASAN void climb(void *arg) {
     th_context_switch(&climber, &asker);
 }
 
-/* Has all of a stack from `at` on been used, where only that makes it usable. What is there stays
- * as it is, but for some bytes that are neither the highest ones nor the lowest. */
+/* Uses all of a stack from `at` on, if only use makes it usable. The contents stay as they are,
+ * except for some bytes that are neither the highest ones nor the lowest. */
 CHECK_UNUSED static void reach(const th_stack *stack, char *at) {
     if (th_stack_grows(stack)) {
         uintptr_t low = (uintptr_t)at & ~(uintptr_t)(th_os_page_size() - 1);

@@ -1,15 +1,15 @@
 /*
- * support.h: what many tests need around a scheduler.
+ * support.h: helpers around a scheduler for many tests.
  *
  *   rig      a scheduler as the environment asks for it (THRUM_WORKERS, ...) with an allocator that
  *            counts: a test that leaks fails when the rig stops, and any allocation can be refused
  *   crew     plain threads that never heard of a scheduler
- *   holder   a task that keeps one worker busy, so that what is queued meanwhile queues up
+ *   holder   a task that keeps one worker busy, so that new work queues up meanwhile
  *   gate     a fiber that keeps a scheduler from stopping until it is opened
- *   order    in which order things happened
+ *   order    the order in which things happened
  *
- * While a rig runs a watchdog counts down: a test that hangs prints the workers' counters and what
- * it hung in before the runner's time limit would end it silently.
+ * While a rig runs a watchdog counts down: a test that hangs prints the workers' counters and its
+ * position before the runner's time limit would end it silently.
  */
 #ifndef SUPPORT_H
 #define SUPPORT_H
@@ -72,7 +72,7 @@
 /* A count for this build, at least 1. */
 #define SCALED(n) check_scaled((n) < SLOWNESS ? 1 : (n) / SLOWNESS)
 
-/* Waits for what another thread will do, in a plain thread or a task that may hold its worker. */
+/* Waits for another thread's action, in a plain thread or a task that may hold its worker. */
 #define SPIN_UNTIL(cond)                                                                           \
     do {                                                                                           \
         while (!(cond))                                                                            \
@@ -120,7 +120,10 @@ typedef struct rig_block {
 static inline void *rig_alloc(void *ctx, size_t size) {
     rig *r = ctx;
     const long call = atomic_fetch_add(&r->calls, 1) + 1;
-    /* Writes nothing to the stack: it may be a task's, where a sanitizer sees what tests write. */
+    /*
+     * Writes nothing to the stack: it may be a task's, and a sanitizer sees a test's writes
+     * there.
+     */
     if (atomic_load(&r->fail_all) || call == atomic_load(&r->fail_at) ||
         (size && atomic_load(&r->fail_size) == size && atomic_exchange(&r->fail_size, 0) == size)) {
         atomic_fetch_add(&r->refused, 1);
@@ -179,7 +182,7 @@ static inline void *watchdog_main(void *arg) {
         nanosleep(&nap, NULL);
     }
     fprintf(stderr, "watchdog: nothing finished within %ld s\n", limit);
-    /* without the lock: its holder may be what hangs, and the process ends anyhow */
+    /* without the lock: its holder may be hanging, and the process ends anyhow */
     for (const rig *r = watchdog_rigs; r; r = r->next) {
         fprintf(stderr, "watchdog: scheduler %s, %u workers\n",
                 r->config.name ? r->config.name : "(no name)", thrum_sched_parallelism(r->sched));
@@ -230,8 +233,8 @@ static inline void rig_init(rig *r) {
     if (r->config.workers == THRUM_WORKERS_AUTO) {
         r->config.workers = 2;
     }
-    /* Many tests count what a spare would add to (who is parked, memory): those about spares, and
-     * a variant, ask for them. */
+    /* Many tests count things to which a spare would add (parked workers, memory): tests about
+     * spares, and a variant, request them. */
     if (check_env("THRUM_WORKERS_SPARE", 0) == 0) {
         r->config.workers_spare = 0;
     }
@@ -246,7 +249,7 @@ static inline void rig_start(rig *r) {
     watchdog_add(r);
 }
 
-/* Does rig_init and rig_start; workers 0: as many as the environment says, otherwise two. */
+/* Does rig_init and rig_start; workers 0: as many as in the environment, by default two. */
 static inline void rig_begin(rig *r, unsigned workers) {
     rig_init(r);
     if (workers != 0) {
@@ -428,7 +431,7 @@ static inline void order_check_counts_up(order *o, int n) {
 
 /*
  * Whether dumps can list the calls of a suspended fiber: it is known how calls look on this
- * processor, and the system tells where code lies (src/platform/call.h).
+ * processor, and the system has the bounds of code (src/platform/call.h).
  */
 #if (defined(__x86_64__) || defined(__aarch64__) || defined(__riscv)) &&                           \
     UINTPTR_MAX > 0xffffffff && !defined(TH_PLATFORM_POSIX)
@@ -438,7 +441,7 @@ static inline void order_check_counts_up(order *o, int n) {
 #endif
 
 #ifdef TH_PLATFORM_POSIX
-#define HAS_CODE 0 /* the system tells of the program's code: names of functions, their files */
+#define HAS_CODE 0 /* the system has names of functions in the program's code, and their files */
 #define HAS_THREAD_NAMES 0
 #else
 #define HAS_CODE 1
@@ -446,8 +449,8 @@ static inline void order_check_counts_up(order *o, int n) {
 #endif
 
 /*
- * A text with a function in it as dumps, traces and reports have it: by its name, or where the
- * system tells none by its address. The last eight texts stay.
+ * A text with a function in it as dumps, traces and reports have it: by its name, or by its address
+ * if the system has no name. The last eight texts stay.
  */
 CHECK_UNUSED static const char *with_function(const char *before, const char *name, uintptr_t at,
                                               const char *after) {
@@ -463,7 +466,10 @@ CHECK_UNUSED static const char *with_function(const char *before, const char *na
 #define WITH_FUNCTION(before_, fn_, after_)                                                        \
     with_function((before_), #fn_, (uintptr_t)(fn_), (after_))
 
-/* The caller runs, so where the system tells of threads (platform/platform.h), it says so. */
+/*
+ * The caller runs, so a system that reports the states of threads (platform/platform.h) reports
+ * that.
+ */
 #define NEEDS_STATES_OF_THREADS()                                                                  \
     do {                                                                                           \
         if (!th_os_thread_runs(th_os_thread_number()))                                             \

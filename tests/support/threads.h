@@ -1,13 +1,13 @@
 /*
- * threads.h: the name of the calling thread, as the system tells it to others; how many times a
- * test may start threads.
+ * threads.h: the name of the calling thread, as the system shows it to others; the number of times
+ * that a test may start threads.
  */
 #ifndef THREADS_H
 #define THREADS_H
 
 #include "support/support.h"
 
-/* What differs from system to system: own_thread_name, STARTS. */
+/* The parts that differ between systems: own_thread_name, STARTS. */
 #if defined(_WIN32)
 #include "windows/threads.h"
 #else

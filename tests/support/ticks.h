@@ -10,7 +10,10 @@
 #include "core/state/worker.h"
 #include "support/support.h"
 
-/* Of one scheduler, from its start on: each worker's tick at its latest run; 0 before the first. */
+/*
+ * For one scheduler, from its start on: each worker's tick at its latest run; 0 before the
+ * first.
+ */
 typedef struct ticks {
     uint64_t seen[512];
 } ticks;

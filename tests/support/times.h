@@ -3,7 +3,7 @@
  * exceptions).
  *
  * A test fails only for a bug in the library, so no test asserts how long something takes. It may
- * pass one of three deadlines, which say what the test expects of the wait:
+ * pass one of three deadlines, depending on the wait that the test expects:
  *
  *   past()     has passed already: the call looks once and does not wait
  *   soon()     passes while nothing else ends the wait: the outcome is -ETIMEDOUT, however late

@@ -22,7 +22,7 @@
 #include "platform/faults.h"
 #include "thrum/file.h"
 
-/* What differs from system to system: fds_open, file_..., FILE_..., NOT_BY_WINDOWS. */
+/* The parts that differ between systems: fds_open, file_..., FILE_..., NOT_BY_WINDOWS. */
 #if defined(_WIN32)
 #include "windows/files.h"
 #else

@@ -1,12 +1,12 @@
 /*
- * hung_files.h: a file system of the test's own, whose reads hang until the test lets them go on.
+ * hung_files.h: the test's own file system, whose reads hang until the test lets them go on.
  *
  *   hung_mount     a child serves it by the FUSE protocol; false: it is not to be had here
  *   hung_path      the path of one of its files, in the process's own descriptor of the root: the
  *                  mount itself is taken away at once, so nothing stays when a test fails
  *   hung_reads     how many reads have come to it so far
- *   hung_go_on     those that hang are answered, and later ones at once
- *   hung_die       the server is gone: those that hang fail
+ *   hung_go_on     hanging reads are answered, and later ones at once
+ *   hung_die       the server is gone: hanging reads fail
  *
  * It has one file, "held", of HUNG_BYTES bytes 'h', and "fine", whose reads do not hang. The
  * protocol's structures are the test's own, since not every C library finds the kernel's headers.
@@ -67,7 +67,7 @@ static inline uint64_t fuse_node_of(const char *name) {
     return strcmp(name, "held") == 0 ? HELD : strcmp(name, "fine") == 0 ? FINE : 0;
 }
 
-/* What is answered to all but reads: how many bytes, or -1: nothing. */
+/* The answer to all requests but reads: its number of bytes, or -1: none. */
 static inline int fuse_reply(const fuse_ask *ask, fuse_answer *a, int *error) {
     memset(a->words, 0, 256);
     switch (ask->what) {

@@ -1,8 +1,8 @@
 /*
- * io.h: descriptors for tests, and who waits for them.
+ * io.h: descriptors for tests, and their waiters.
  *
- *   ends      two descriptors: what is written to the second comes out of the first
- *   IO_...    how many callers wait at a direction: a test waits for that, it never sleeps
+ *   ends      two descriptors: bytes written to the second come out of the first IO_...    how many
+ *   callers wait at a direction: a test waits for that, it never sleeps
  */
 #ifndef IO_H
 #define IO_H
@@ -23,7 +23,7 @@
 #include "io/record.h"
 #include "thrum/io.h"
 
-/* What differs from system to system: pair_pty, makes_room. */
+/* The parts that differ between systems: pair_pty, makes_room. */
 #if defined(_WIN32)
 #include "windows/ends.h"
 #else
@@ -94,10 +94,10 @@ CHECK_UNUSED static thrum_io adopted(int fd) {
     return io;
 }
 
-/* Of fixed room: the system makes more of it for TCP, megabytes within a moment. */
+/* With fixed room: for TCP the system makes more, megabytes within a moment. */
 CHECK_UNUSED static void pair_narrow(const int fds[2]) {
     static const int bytes = 1 << 16;
-    for (int i = 0; i < 2; i++) { /* what is no socket refuses, and has fixed room */
+    for (int i = 0; i < 2; i++) { /* other descriptors refuse, and have fixed room */
         (void)setsockopt(fds[i], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
         (void)setsockopt(fds[i], SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
     }
@@ -145,7 +145,7 @@ CHECK_UNUSED static void put(int fd, const char *text) {
     CHECK_EQ(write(fd, text, strlen(text)), strlen(text));
 }
 
-/* Writes until there is no more room, by plain calls; returns how much that was. */
+/* Writes until there is no room, by plain calls; returns the number of bytes. */
 CHECK_UNUSED static size_t fill(int fd) {
     static char block[4096];
     const int flags = fcntl(fd, F_GETFL);
@@ -156,7 +156,7 @@ CHECK_UNUSED static size_t fill(int fd) {
     /* TCP would make its buffer larger at some later time. */
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &(int){65536}, sizeof(int));
     do {
-        /* Asked before it is filled: what made room in between would go unseen. */
+        /* Asked before it is filled: new room in between would go unseen. */
         room = makes_room(fd);
         for (size_t size = sizeof block; size > 0; size /= 2) {
             for (; (n = write(fd, block, size)) > 0; room = true) {
@@ -169,7 +169,7 @@ CHECK_UNUSED static size_t fill(int fd) {
     return sum;
 }
 
-/* Reads what is there, or so much of it, by plain calls. */
+/* Reads the available bytes, at most so many, by plain calls. */
 CHECK_UNUSED static size_t drain(int fd, size_t most) {
     static char block[65536];
     const int flags = fcntl(fd, F_GETFL);
@@ -185,7 +185,7 @@ CHECK_UNUSED static size_t drain(int fd, size_t most) {
     return sum;
 }
 
-/* ---- who waits ---- */
+/* ---- waiters ---- */
 
 CHECK_UNUSED static th_direction *direction_of(thrum_io io, unsigned bit) {
     return &th_record_at(io.fd)->directions[bit == THRUM_IO_WRITE];
@@ -202,7 +202,7 @@ CHECK_UNUSED static bool io_awaits(thrum_io io, unsigned bit) {
 
 /* How many queue until they may hold the direction. */
 #define IO_QUEUED(io, bit) waiting32(&direction_of(io, bit)->xword, &direction_of(io, bit)->first)
-/* How many stand in thrum_io_wait. */
+/* The number of callers in thrum_io_wait. */
 #define IO_WATCHING(io, bit)                                                                       \
     waiting32(&direction_of(io, bit)->xword, &direction_of(io, bit)->first_watch)
 

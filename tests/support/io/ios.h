@@ -1,5 +1,5 @@
 /*
- * ios.h: what tests of descriptors stand on.
+ * ios.h: the basis of tests of descriptors.
  */
 #ifndef IOS_H
 #define IOS_H

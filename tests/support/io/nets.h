@@ -1,9 +1,9 @@
 /*
- * nets.h: what tests of sockets have in common.
+ * nets.h: common parts of tests of sockets.
  *
  *   both        a test's body runs in a task of a rig, and then on a plain thread
  *   pair        two ends of a connection over an address
- *   echoer      takes connections until its listener is closed, and sends back what comes
+ *   echoer      takes connections until its listener is closed, and sends all bytes back
  */
 #ifndef NETS_H
 #define NETS_H
@@ -18,7 +18,7 @@
 #include <sys/un.h>
 #include <thrum/net.h>
 
-/* What differs from system to system: open_count, descriptors. */
+/* The parts that differ between systems: open_count, descriptors. */
 #if defined(_WIN32)
 #include "windows/nets.h"
 #else
@@ -56,8 +56,8 @@ CHECK_UNUSED static bool has_ipv6(void) {
 
 typedef struct pair {
     thrum_io listener;
-    thrum_io near; /* the one that dialed */
-    thrum_io far;  /* the one that was accepted */
+    thrum_io near; /* the dialing end */
+    thrum_io far;  /* the accepted end */
     char where[THRUM_ADDRESS_TEXT];
 } pair;
 
@@ -73,7 +73,7 @@ CHECK_UNUSED static void pair_close(pair *p) {
     CHECK_EQ(thrum_io_close(p->listener), 0);
 }
 
-/* What one end writes the other one reads, both ways. */
+/* Each end reads the other's bytes. */
 CHECK_UNUSED static void check_talks(thrum_io a, thrum_io b) {
     char text[8] = "";
     CHECK_EQ(thrum_write(a, "ping", 4), 4);

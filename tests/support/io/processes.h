@@ -1,5 +1,5 @@
 /*
- * processes.h: what tests of programs that are started have in common.
+ * processes.h: common parts of tests of started processes.
  *
  *   ways        a test's body runs in a task of a rig, on a bound thread without workers, and on a
  *               plain thread; then again as on systems without descriptors of processes, and as
@@ -17,7 +17,7 @@
 
 #include "platform/faults.h"
 
-/* What differs from system to system: descriptors, has_children, SHELL_PROGRAM, SHELL_OPTION. */
+/* The parts that differ between systems: descriptors, has_children, SHELL_PROGRAM, SHELL_OPTION. */
 #if defined(_WIN32)
 #include "windows/programs.h"
 #else
@@ -65,7 +65,7 @@ CHECK_UNUSED static thrum_process *started(const char *const argv[],
     return process;
 }
 
-/* Waits for its end: what it gave to exit, or minus the signal that has ended it. */
+/* Waits for its end: its argument to exit, or minus the signal that has ended it. */
 CHECK_UNUSED static int ended(thrum_process *process) {
     thrum_process_status status = {0};
     CHECK_EQ(thrum_process_wait(process, &status, THRUM_FOREVER), 0);
@@ -79,7 +79,7 @@ CHECK_UNUSED static int ended_and_closed(thrum_process *process) {
     return status;
 }
 
-/* What a script writes, which the caller frees with `output`. */
+/* The output of a script, which the caller frees with `output`. */
 CHECK_UNUSED static const char *said(thrum_process_output *output, const char *script,
                                      const thrum_process_options *options) {
     CHECK_EQ(thrum_process_run(SHELL(script), options, NULL, 0, output, THRUM_FOREVER), 0);

@@ -1,7 +1,7 @@
 /*
- * served.h: what tests of thrum_serve have in common.
+ * served.h: common parts of tests of thrum_serve.
  *
- *   hall     a server in a task of a rig, what ends it, and what its connections have seen
+ *   hall     a server in a task of a rig, the cause of its end, and the findings of its connections
  *   guests   plain sockets that connect to it: no part of the library
  */
 #ifndef SERVED_H

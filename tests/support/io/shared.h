@@ -25,7 +25,7 @@ CHECK_UNUSED static int write_late(void *arg) {
     return 0;
 }
 
-/* What comes late on `from` is waited for, in a fiber; the flags of `fd` are as before. */
+/* A fiber waits for bytes that come late on `from`; the flags of `fd` are as before. */
 CHECK_UNUSED static void check_waits(int fd, int from) {
     char text[16] = "";
     thrum_io io;

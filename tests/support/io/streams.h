@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <thrum/stream.h>
 
-/* What differs from system to system: makes_room. */
+/* The parts that differ between systems: makes_room. */
 #if defined(_WIN32)
 #include "windows/room.h"
 #else

@@ -1,10 +1,10 @@
 /*
- * tls.h: what tests of libthrum-tls have in common.
+ * tls.h: common parts of tests of libthrum-tls.
  *
  *   issued    a certificate with its key, made here by OpenSSL, as PEM in memory
  *   beside    a function beside the caller: in a task if that is one, else in a thread
  *   couple    a client and a server over a pair of sockets, after their handshake
- *   raw       the other side as plain OpenSSL over a socket, in a thread that blocks
+ *   raw       the peer as plain OpenSSL over a socket, in a thread that blocks
  */
 #ifndef TLS_H
 #define TLS_H
@@ -44,11 +44,11 @@ static void extend(X509 *certificate, int what, const char *value) {
     X509_EXTENSION_free(extension);
 }
 
-static bool issues_others; /* what is issued next may itself issue */
+static bool issues_others; /* the next certificate may issue others */
 
 /*
- * Issues a certificate from `begins` to `ends` (seconds from now), by `issuer`; NULL: by itself, as
- * one that issues others. `names`: "DNS:a.test,IP:127.0.0.1".
+ * Issues a certificate from `begins` to `ends` (seconds from now), by `issuer`; NULL: self-signed,
+ * and able to issue others. `names`: "DNS:a.test,IP:127.0.0.1".
  */
 static void issue_for(issued *out, const char *name, const char *names, const issued *issuer,
                       long begins, long ends) {
@@ -214,7 +214,7 @@ CHECK_UNUSED static void couple_close(couple *c) {
     (void)thrum_tls_close(c->server, THRUM_FOREVER);
 }
 
-/* What one end writes the other one reads. */
+/* One end reads the other's bytes. */
 CHECK_UNUSED static void says(thrum_tls *from, thrum_tls *to, const char *text) {
     char got[64] = "";
     const size_t n = strlen(text);

@@ -6,7 +6,7 @@
 
 #include "support/support.h"
 
-/* What differs from system to system: unread_fill. */
+/* The parts that differ between systems: unread_fill. */
 #if defined(_WIN32)
 #include "windows/unread.h"
 #else

@@ -1,21 +1,21 @@
 /*
- * asked.h: schedulers that are dumped when a signal comes, and what is printed then.
+ * asked.h: schedulers that are dumped when a signal comes, and their output.
  */
 #ifndef ASKED_H
 #define ASKED_H
 
 #include "support/support.h"
 
-/* What differs from system to system: printers. */
+/* The parts that differ between systems: printers. */
 #if defined(_WIN32)
 #include "windows/asked.h"
 #else
 #include "posix/asked.h"
 #endif
 
-/* ---- what is printed ---- */
+/* ---- output ---- */
 
-/* Stderr is a pipe meanwhile, whose other end is read until what is waited for has come. */
+/* Stderr is a pipe meanwhile, whose other end is read until the expected text has come. */
 typedef struct capture {
     int kept; /* stderr before */
     int out;
@@ -24,7 +24,7 @@ typedef struct capture {
 } capture;
 
 static capture caught;
-static const char *unwanted; /* what must not stand in what is read, or NULL */
+static const char *unwanted; /* text that must not occur in the output, or NULL */
 
 static inline void capture_begin(void) {
     int ends[2];
@@ -85,7 +85,7 @@ static inline void begin(rig *r, const char *name, int number) {
     rig_start(r);
 }
 
-/* A shell starts what runs in its background with SIGQUIT ignored. */
+/* A shell starts background processes with SIGQUIT ignored. */
 static inline void make_default(int number) {
     const struct sigaction action = {.sa_handler = SIG_DFL};
     CHECK_EQ(sigaction(number, &action, NULL), 0);

@@ -1,5 +1,5 @@
 /*
- * dumped.h: what thrum_dump prints, as one text.
+ * dumped.h: the output of thrum_dump, as one text.
  */
 #ifndef DUMPED_H
 #define DUMPED_H

@@ -25,7 +25,7 @@ static inline const char *json_word(const char *at, const char *word) {
     return at + strlen(word);
 }
 
-/* Bytes of a string: no control, and a backslash only before what it may stand before. */
+/* Bytes of a string: no control, and a backslash only before an allowed character. */
 static inline const char *json_string(const char *at) {
     at = json_word(at, "\"");
     for (; *at != '"'; at++) {
@@ -54,7 +54,7 @@ static inline const char *json_number(const char *at) {
     return at + digits; /* the library writes whole ones */
 }
 
-/* What is in braces or brackets, from the opening one on. */
+/* The contents of braces or brackets, from the opening one on. */
 static inline const char *json_list(const char *at, bool named, int depth) {
     const char end = named ? '}' : ']';
     at = json_space(at + 1);

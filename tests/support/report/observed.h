@@ -1,5 +1,5 @@
 /*
- * observed.h: a scheduler that can be observed from outside, and what looks at it.
+ * observed.h: a scheduler that can be observed from outside, and its observer.
  */
 #ifndef OBSERVED_H
 #define OBSERVED_H
@@ -9,14 +9,14 @@
 
 static char folder[72];
 
-/* What differs from system to system: use_folder, try_connect, leave_behind. */
+/* The parts that differ between systems: use_folder, try_connect, leave_behind. */
 #if defined(_WIN32)
 #include "windows/observed.h"
 #else
 #include "posix/observed.h"
 #endif
 
-/* Where what this test connects to is: a folder of its own. */
+/* The place of the test's socket: a separate folder. */
 CHECK_UNUSED static void set_folder(void) {
     const char *base = getenv("TEMP");
     snprintf(folder, sizeof(folder), "%s/thrum-observe-XXXXXX", base ? base : "/tmp");

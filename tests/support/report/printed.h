@@ -1,5 +1,5 @@
 /*
- * printed.h: what is printed to a stream, as one text. Not every system has open_memstream.
+ * printed.h: the output to a stream, as one text. Not every system has open_memstream.
  */
 #ifndef PRINTED_H
 #define PRINTED_H

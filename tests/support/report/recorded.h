@@ -133,7 +133,7 @@ static void crash_in_child(void *arg) {
     _exit(1);
 }
 
-/* Returns how the child ended, for WIFSIGNALED and the like; `log` is what it has printed. */
+/* Returns how the child ended, for WIFSIGNALED and the like; `log` is its output. */
 CHECK_UNUSED static int status_of(crash *c, char log[4096]) {
     return check_child(crash_in_child, c, log, 4096);
 }

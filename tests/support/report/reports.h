@@ -9,8 +9,8 @@
 #include "support/sync/emptied.h"
 
 /*
- * There are no second looks: the last thread that goes to sleep looks once and reports at once
- * what it takes for a deadlock. So each false alarm fails a test.
+ * There are no second looks: the last thread that goes to sleep looks once and reports every
+ * suspected deadlock at once. So each false alarm fails a test.
  */
 __attribute__((constructor)) static void look_once(void) {
     th_watch_interval = 0;

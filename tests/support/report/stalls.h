@@ -56,7 +56,10 @@ CHECK_UNUSED static void watched_begin(rig *r, unsigned workers) {
     rig_start(r);
 }
 
-/* Whether the system tells which threads run, as the caller does: only those that do are asked. */
+/*
+ * Whether the system reports which threads run, as the caller does: only running threads are
+ * queried.
+ */
 CHECK_UNUSED static bool has_states(void) {
     return th_os_thread_runs(th_os_thread_number());
 }

@@ -1,5 +1,5 @@
 /*
- * told.h: what dumps say of descriptors that tests have made (io.h).
+ * told.h: the text of dumps about descriptors that tests have made (io.h).
  */
 #ifndef TOLD_H
 #define TOLD_H
@@ -12,8 +12,8 @@ static const char *text_of(struct sockaddr_in *at, char *text) {
 }
 
 /*
- * What is told of the first end of a pair, with `between` where it has two addresses: pairs are
- * connections where the system has nothing else.
+ * The text about the first end of a pair, with `between` if it has two addresses: pairs are
+ * connections if the system has nothing else.
  */
 static const char *pair_told(int fd, const char *between) {
     static char text[120];

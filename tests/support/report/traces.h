@@ -1,5 +1,5 @@
 /*
- * traces.h: reads what thrum_trace_write printed, strictly: JSON as RFC 8259 has it, events as the
+ * traces.h: reads the output of thrum_trace_write, strictly: JSON as RFC 8259 has it, events as the
  * Trace Event Format has them, slices of a trace buffer that follow each other.
  */
 #ifndef TRACES_H
@@ -56,7 +56,7 @@ static inline void trace_want(trace_page *p, char c) {
     p->at++;
 }
 
-/* Reads a string, which must be good UTF-8: enough of it for what tests have. */
+/* Reads a string, which must be good UTF-8: enough of it for the tests. */
 static inline size_t trace_character(trace_page *p) {
     const unsigned char *c = (const unsigned char *)p->at;
     size_t n = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
@@ -193,7 +193,7 @@ static inline void trace_slice(trace_page *p, const trace_event *e, int tid) {
     CHECK(e->cat[0] != '\0' && e->name[0] != '\0');
 }
 
-/* Checks what each kind of event must have. */
+/* Checks the required fields of each kind of event. */
 static inline void trace_event_check(trace_page *p, const trace_event *e) {
     CHECK_STR(e->pid, "1");
     const int tid = atoi(e->tid);

@@ -1,6 +1,6 @@
 /*
- * awaits.h: one wait of an intrusive task (thrum/await.h), begun in a run of the rig's, and what
- * the task's body was told.
+ * awaits.h: one wait of an intrusive task (thrum/await.h), begun in a run of the rig's, and the
+ * results that the task's body saw.
  */
 #ifndef AWAITS_H
 #define AWAITS_H
@@ -10,7 +10,7 @@
 typedef struct place place;
 typedef int (*on_fn)(place *p);
 
-/* What a task waits for, and what its run was told. */
+/* A task's wait, and the results that its run saw. */
 struct place {
     thrum_task task;
     thrum_await await;
@@ -21,12 +21,12 @@ struct place {
     void *items[2]; /* of a pool */
     int code;       /* of the call that began the wait */
     int ended;      /* of thrum_await_end */
-    int plain;      /* what the other side wrote, as the body sees it */
+    int plain;      /* the other side's writes, as the body sees them */
     atomic_int runs;
 };
 
 static rig r;
-static int plain; /* what the other side writes first */
+static int plain; /* the other side's first write */
 
 static void ends(thrum_task *self, void *arg) {
     (void)self;

@@ -1,9 +1,9 @@
 /*
  * bound.h: a rig in which the main thread takes part, for files with `matrix: bound` (check.h).
  *
- * The environment of a test's cell says how many workers there are, 0 to 64, and whether the main
- * thread is bound; stacks are small. Without workers, tasks run only while the main thread waits:
- * so a test of these files waits for what it needs with a primitive, and never spins.
+ * The environment of a test's cell sets the number of workers, 0 to 64, and whether the main thread
+ * is bound; stacks are small. Without workers, tasks run only while the main thread waits: so a
+ * test of these files waits with a primitive, and never spins.
  */
 #ifndef BOUND_H
 #define BOUND_H

@@ -1,5 +1,5 @@
 /*
- * chans.h: a look into a channel, for tests that wait until a waiter stands there.
+ * chans.h: a look into a channel, for tests that wait until a waiter is there.
  */
 #ifndef CHANS_H
 #define CHANS_H

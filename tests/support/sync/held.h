@@ -1,10 +1,12 @@
 /*
- * held.h: a scheduler whose workers are held up, and what only a spare worker can run meanwhile.
+ * held.h: a scheduler whose workers are held up, and work that only a spare worker can run
+ * meanwhile.
  *
  *   hold      n tasks that hold up the workers that run them, until something opens the hold
- *   opener    what opens it; if it never runs the test never ends, and the watchdog tells
+ *   opener    the task that opens it; if it never runs, the test never ends, and the watchdog
+ *             reports that
  *
- * No test sleeps, nor asks how long anything took.
+ * No test sleeps, nor measures time.
  */
 #ifndef HELD_H
 #define HELD_H
@@ -103,9 +105,9 @@ static inline unsigned held_active_spares(hold *h) {
 }
 
 /*
- * Waits until no spare takes part any more. It also returns if there is no monitor (all spares
- * take part), or if it rests because a worker has long been free: then those that sleep go back
- * when they are woken next.
+ * Waits until no spare takes part any longer. It also returns if there is no monitor (all spares
+ * take part), or if it rests because a worker has long been free: then sleeping spares go back at
+ * their next wake.
  */
 static inline void held_settle(hold *h) {
     th_spare_set *set = &h->r.sched->spare_set;

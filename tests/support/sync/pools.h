@@ -12,7 +12,7 @@ typedef struct object {
     char rest[37];    /* makes the size an odd one */
 } object;
 
-/* What the hooks count. The rig comes first: the pool uses its allocator. */
+/* The hooks' counts. The rig comes first: the pool uses its allocator. */
 typedef struct stage {
     rig r;
     thrum_pool *pool;
@@ -80,7 +80,7 @@ static inline stage *stage_new(size_t capacity, bool preserve) {
     return s;
 }
 
-/* Nothing is out: what was constructed has been destructed, and all memory is given back. */
+/* Nothing is out: all constructed objects have been destructed, and all memory is given back. */
 static inline void stage_end(stage *s) {
     CHECK_EQ(thrum_pool_destroy(s->pool), 0);
     CHECK_EQ(atomic_load(&s->constructed), atomic_load(&s->destructed));

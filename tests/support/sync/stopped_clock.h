@@ -1,7 +1,7 @@
 /*
- * stopped_clock.h: a clock that a thread may stop for itself. For that thread the time is then what
- * the test says, so the test decides which deadlines have passed. A file that includes it has
- * `wrap: th_os_now` (check.h).
+ * stopped_clock.h: a clock that a thread may stop for itself. For that thread the time is then set
+ * by the test, so the test decides which deadlines have passed. A file that includes it has `wrap:
+ * th_os_now` (check.h).
  */
 #ifndef STOPPED_CLOCK_H
 #define STOPPED_CLOCK_H
