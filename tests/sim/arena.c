@@ -98,7 +98,7 @@ void sim_pages_free(void *addr, size_t size) {
 }
 
 void sim_pages_fresh(void *addr, size_t size) {
-    /* Other threads may have used what is there, on the fibers that stood on it. */
+    /* Other threads may have used the memory, on the fibers that were in it. */
     shadow_fresh((uintptr_t)addr, size);
 }
 

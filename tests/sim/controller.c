@@ -123,7 +123,7 @@ int sim_thread_start(const char *name, void (*entry)(void *), void *arg, uintptr
     }
     sim_thread *t = &E->threads[number];
     t->now = self->now;
-    self->now.order[me()]++; /* the new thread does not know what it does from now on */
+    self->now.order[me()]++; /* the new thread does not know its later actions */
     self->now.seen[me()]++;
     t->now.order[number] = t->now.seen[number] = 1;
     *handle = (uintptr_t)number;
@@ -252,7 +252,7 @@ static void do_extra(unsigned which) {
     sim_thread *t = &E->threads[__builtin_ctz(bits)];
     E->timers_left--;
     if (t->deadline > INT64_MAX / 2) {
-        return; /* no clock comes there: what adds to the time then need not hold */
+        return; /* no clock comes there: sums with the time need not hold then */
     }
     TRACE("the clock jumps to the deadline of thread %d", __builtin_ctz(bits));
     E->now = t->deadline > E->now ? t->deadline : E->now;
@@ -260,9 +260,9 @@ static void do_extra(unsigned which) {
 }
 
 /*
- * Of the threads that could go on for one that yields: those that have not yielded themselves. When
- * all have, it begins anew. Otherwise a search through all decisions would let two threads that
- * wait for a third one hand over to each other for ever.
+ * The threads that could go on instead of a yielding one and have not yielded themselves. When all
+ * have, it begins anew. Otherwise a search through all decisions would let two threads that wait
+ * for a third one hand over to each other for ever.
  */
 static uint32_t fresh(uint32_t others) {
     if (!(others & ~E->tired)) {
@@ -401,7 +401,7 @@ bool sim_wake_one(const void *word) {
  */
 void sim_fence_everywhere(void) {
     TRACE("barrier: a fence in every thread");
-    model_fence_thread(E->current); /* the others' fences tell them what it did before */
+    model_fence_thread(E->current); /* the others' fences show them its earlier writes */
     for (unsigned i = 0; i < E->thread_count; i++) {
         if (i != me()) { /* a thread that has ended was switched away, which is a fence as well */
             sim_point();
@@ -412,7 +412,7 @@ void sim_fence_everywhere(void) {
     model_fence_thread(E->current);
 }
 
-/* ---- what the library reports ---- */
+/* ---- the library's reports ---- */
 
 void sim_said(const char *text, size_t length) {
     size_t n = length < sizeof E->said - 1 ? length : sizeof E->said - 1;

@@ -2,13 +2,13 @@
  * engine.h: the simulator's own state. All of it lies in one mapping, so that the program's data
  * and bss, which belong to the library and the worlds, can be put back after each run.
  *
- * Files: controller.c  threads, which of them goes on, sleeping
+ * Files: controller.c  threads, the choice of the next one, sleeping
  *        strategy.c    how decisions are taken, and the log of them
- *        model.c       what an atomic access sees and publishes
+ *        model.c       the values that an atomic access sees and publishes
  *        seqcst.c      the order of seq_cst accesses and fences
  *        shadow.c      races of plain accesses, memory that is not allocated
  *        arena.c       memory of a run
- *        kernel.c      what a simulated system is made of: its memory, order between its callers
+ *        kernel.c      the parts of a simulated system: its memory, order between its callers
  *        tsan.c        the callbacks that the compilers insert
  *        explore.c     runs, reports, minimising, replay
  *        mutate.c      weakened orders
@@ -47,10 +47,11 @@ typedef uint32_t clock_vec __attribute__((vector_size(32)));
 
 typedef struct view {
     clock_vec order; /* happens-before, by which races are judged */
-    clock_vec seen;  /* what the thread may not miss: the same, and what fences in S told */
-    uint64_t fence;  /* label of the newest seq_cst fence that comes before */
-    uint64_t label;  /* label of the newest seq_cst access or fence that comes before */
-    uint64_t lower;  /* label that a fence must come behind, because of what was stored before it */
+    /* stores that the thread may not miss: the same, and those known from fences in S */
+    clock_vec seen;
+    uint64_t fence; /* label of the newest seq_cst fence that comes before */
+    uint64_t label; /* label of the newest seq_cst access or fence that comes before */
+    uint64_t lower; /* label that a fence must come behind, because of earlier stores */
 } view;
 
 static inline clock_vec vec_max(clock_vec a, clock_vec b) {
@@ -75,7 +76,7 @@ typedef struct store {
     uint8_t thread;
     uint8_t at;   /* its place in the history */
     bool glued;   /* a read-modify-write: nothing comes between it and the one before */
-    bool initial; /* a plain store, or what was there first */
+    bool initial; /* a plain store, or the initial value */
     view publishes;
 } store;
 
@@ -141,8 +142,8 @@ typedef struct sim_thread {
     sim_local local;
 
     view now;
-    view released;   /* what the last release fence published */
-    view to_acquire; /* what relaxed loads saw; an acquire fence takes it */
+    view released;   /* the view published by the last release fence */
+    view to_acquire; /* the view seen by relaxed loads; an acquire fence takes it */
     pending_store buffer[BUFFER];
     unsigned buffered;
 } sim_thread;
@@ -154,7 +155,7 @@ typedef enum { M_SEQ, M_TSO, M_C11, M_COUNT } memory_mode;
 extern const char *const strategy_names[S_COUNT];
 extern const char *const mode_names[M_COUNT];
 
-/* What a run may do; its log means something only together with these limits. */
+/* The limits of a run; its log is meaningful only together with them. */
 typedef struct limits {
     uint8_t refusals, timers, spurious;
     bool inserts; /* stores may go before newer ones */
@@ -225,12 +226,13 @@ typedef struct engine {
 
     /* Memory. */
     uintptr_t place;                  /* where the next mapping goes (explore.c) */
-    clock_vec fences;                 /* what all seq_cst fences know together */
+    clock_vec fences;                 /* the joint knowledge of all seq_cst fences */
     uint64_t label_last, label_fence; /* the last label, the last fence's label */
-    uint64_t label_old; /* of the newest access that saw, or was put before, what is not newest */
-    uint64_t *labels;   /* labels in ascending order */
+    /* of the newest access that saw, or was put before, a value that is not newest */
+    uint64_t label_old;
+    uint64_t *labels; /* labels in ascending order */
     unsigned labels_count, known_count;
-    fence_known *known; /* what each fence and those before it knew */
+    fence_known *known; /* the knowledge of each fence and the earlier ones */
     loc *locs;
     uint32_t locs_count;
     cell *cells;
@@ -319,7 +321,7 @@ void seq_begin(void);
 uint64_t seq_store_label(const loc *l, const sim_thread *t, bool newest);
 void seq_fence(sim_thread *t);
 void seq_old(uint64_t label);
-/* What the fences up to the label know. */
+/* The knowledge of the fences up to the label. */
 clock_vec seq_known(uint64_t label);
 
 /* ---- shadow.c ---- */

@@ -1,6 +1,7 @@
 /*
- * explore.c: runs of a world, one after another, each from the same memory; what is done about one
- * that fails: its decisions are cut down to what matters, written into a file, and told as a trace.
+ * explore.c: runs of a world, one after another, each from the same memory; the handling of a
+ * failing one: its decisions are reduced to the necessary ones, written into a file, and shown as a
+ * trace.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -227,7 +228,7 @@ bool distinct_add(uint64_t hash) {
         hash = 1;
     }
     if (E->seen_count > E->seen_size / 4 * 3) {
-        return false; /* it is full: what follows is not counted */
+        return false; /* it is full: later states are not counted */
     }
     uint64_t at = hash & (E->seen_size - 1);
     while (E->seen_hashes[at]) {
@@ -254,9 +255,9 @@ double seconds_now(void) {
 }
 
 /*
- * How long a run is, roughly: it says where pct and bounded act. It is measured by a few runs of
- * its own, so that any run of a seed can be repeated without those before it. True if one of them
- * fails, as run 0.
+ * The rough length of a run: it determines where pct and bounded act. It is measured by a few runs
+ * of its own, so that any run of a seed can be repeated without those before it. True if one of
+ * them fails, as run 0.
  */
 bool warm_up(const sim_world *world, memory_mode mode, uint64_t seed) {
     uint64_t sum = 0;
@@ -335,7 +336,7 @@ static void search_all(const plan *p, tally *t, double began) {
 bool explore(const plan *p, tally *t) {
     double began = seconds_now();
     if (p->strategy == S_PCT || p->strategy == S_BOUNDED) {
-        warm_up(p->world, p->mode, p->seed); /* S_RANDOM has found what fails there */
+        warm_up(p->world, p->mode, p->seed); /* S_RANDOM has found the failure there */
     }
     E->given_count = 0;
     E->failed = false;

@@ -1,5 +1,5 @@
 /*
- * kernel.c: what a simulated system (src/platform/sim/) is made of: memory that no thread sees, and
+ * kernel.c: the parts of a simulated system (src/platform/sim/): memory that no thread sees, and
  * order between the threads that meet in it.
  */
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /*
- * main.c: the command line: which worlds, how, how often; a line for each; what was found.
+ * main.c: the command line: which worlds, how, how often; a line for each; the findings.
  */
 #define _GNU_SOURCE
 #include <fnmatch.h>
@@ -137,7 +137,7 @@ typedef struct totals {
 
 /*
  * How far a search came: "complete", or with how many old values (in mode tso: stores that reach
- * memory early) at most. A world that says it is small must not end before one of them.
+ * memory early) at most. A world declared as small must not end before one of them.
  */
 static bool searched(const options *o, const sim_world *w, memory_mode mode, const tally *t,
                      char *text, size_t size) {

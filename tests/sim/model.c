@@ -1,5 +1,5 @@
 /*
- * model.c: what an atomic access sees, and what it publishes.
+ * model.c: the values that an atomic access sees and publishes.
  *
  * c11: each word has a history of stores in modification order. A thread must not see a store that
  *      is older than one it knows: by its own accesses, by happens-before, by seq_cst fences and
@@ -13,9 +13,9 @@
  * memory holds the newest value of each word.
  *
  * seq_cst, in the terms of RC11: there is an order S of those accesses and fences (seqcst.c). A
- * fence knows what earlier fences know (`seen`). An access after a fence knows the seq_cst stores
- * that came before the fence; a seq_cst access knows all earlier seq_cst stores to its word, and
- * what earlier fences know.
+ * fence has the knowledge of earlier fences (`seen`). An access after a fence knows the seq_cst
+ * stores that came before the fence; a seq_cst access knows all earlier seq_cst stores to its word,
+ * and has the knowledge of earlier fences.
  */
 #include "engine.h"
 
@@ -40,7 +40,7 @@ void model_begin(void) {
 
 /* ---- words ---- */
 
-/* The word's history, begun with what is there; NULL where memory is not watched. */
+/* The word's history, begun with its value; NULL if memory is not watched. */
 static loc *find(void *addr, unsigned size) {
     uintptr_t at = (uintptr_t)addr;
     cell *c = cell_of(at);
@@ -170,7 +170,7 @@ static store *insert(loc *l, unsigned place) {
     return &l->slots[slot];
 }
 
-/* What a store of the thread publishes; then its clock goes on. */
+/* The view that a store of the thread publishes; then its clock goes on. */
 static void publish(sim_thread *t, view *publishes, int order) {
     unsigned self = (unsigned)(t - E->threads);
     if (releases(order)) {
@@ -250,7 +250,7 @@ static unsigned choose_place(loc *l, const sim_thread *t, bool seq) {
     unsigned place = newest - sim_choose(SIM_VALUE, newest - first + 1);
     uint64_t label = at_place(l, place)->publishes.label;
     if (seq && label > t->now.label && place < first_place(l, t, label)) {
-        place = newest; /* stores behind the one that it sees, in S, are newer */
+        place = newest; /* stores behind the seen one, in S, are newer */
     }
     l->stale[self] = place < newest ? (uint8_t)(l->stale[self] + 1) : 0;
     return place;
@@ -401,7 +401,7 @@ void model_store(void *addr, unsigned size, uint64_t value, int order, const voi
     }
 }
 
-/* The place that a read-modify-write reads: it stands directly behind what it read. */
+/* The place that a read-modify-write reads: it is directly behind the store that it read. */
 static unsigned choose_rmw(loc *l, const sim_thread *t, bool seq) {
     unsigned newest = l->count - 1u;
     if (likely(!E->limits.inserts || newest == 0)) {
@@ -453,7 +453,7 @@ uint64_t model_rmw(void *addr, unsigned size, rmw_op op, uint64_t operand, int o
     return old;
 }
 
-/* Whether a read-modify-write may stand behind an old store. */
+/* Whether a read-modify-write may be behind an old store. */
 static bool fits_behind(loc *l, const sim_thread *t, unsigned place, bool seq) {
     return E->limits.inserts && !at_place(l, place + 1)->glued &&
            place >= first_place(l, t, seq ? SEQ_LAST : NOT_SEQ);
@@ -492,7 +492,7 @@ uint64_t model_cas(void *addr, unsigned size, uint64_t expected, uint64_t want, 
     }
     uint64_t old = at_place(l, place)->value;
     if (old == expected) {
-        shadow_access((uintptr_t)addr, size, true, true, site); /* one that fails writes nothing */
+        shadow_access((uintptr_t)addr, size, true, true, site); /* a failing one writes nothing */
         rmw_at(l, t, place, RMW_XCHG, want, order);
     } else {
         read_at(l, t, place, failure);

@@ -5,21 +5,21 @@
  * it really is), and then a thread that has seen it may still come before that store in S.
  *
  * So each fence, store and read-modify-write has a label, its place in S: at the end, or directly
- * behind all that must come before it. For a store that is what happens before (the view's `label`)
- * and whatever was done to its word (the word's `label`). For a fence: the fences that were
- * executed before, what happens before, what was done to the words of stores that happen before
- * (the view's `lower`), and all accesses that did not see or follow the newest store (more than is
- * needed).
+ * behind all that must come before it. For a store that is everything that happens before (the
+ * view's `label`) and all accesses to its word (the word's `label`). For a fence: the fences that
+ * were executed before, everything that happens before, the accesses to the words of stores that
+ * happen before (the view's `lower`), and all accesses that did not see or follow the newest store
+ * (more than is needed).
  *
- * A load needs no label: it stands directly behind what must come before it, the earliest place,
- * which forbids least. It may not miss a store with a label up to there, nor what a fence up to
- * there knew.
+ * A load needs no label: it is directly behind everything that must come before it, the earliest
+ * place, which forbids least. It may not miss a store with a label up to there, nor a store known
+ * to a fence up to there.
  */
 #include <string.h>
 
 #include "engine.h"
 
-#define STEP ((uint64_t)1 << 36) /* room for what comes between two labels */
+#define STEP ((uint64_t)1 << 36) /* room for labels between two labels */
 
 void seq_begin(void) {
     E->fences = (clock_vec){0};

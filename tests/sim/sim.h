@@ -1,6 +1,6 @@
 /*
- * sim.h: what a world uses: a small program over the library that the simulator runs again and
- * again, each time with other decisions. tests/sim/README.md says how to write one.
+ * sim.h: the interface for a world: a small program over the library that the simulator runs again
+ * and again, each time with other decisions. tests/sim/README.md explains how to write one.
  */
 #ifndef SIM_H
 #define SIM_H
@@ -9,12 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- what a world is ---- */
+/* ---- a world ---- */
 
 typedef struct sim_world {
     const char *name;
     const char *file;
-    void (*body)(void); /* what the first thread runs */
+    void (*body)(void); /* the first thread's function */
 
     /* Zero is the default of all that follows. */
     unsigned steps_max;   /* a run with more steps is a livelock (20,000) */
@@ -34,7 +34,10 @@ typedef struct sim_world {
      */
     void (*asleep)(void);
 
-    /* A program of the simulator's own tests: what the simulator must find in it, or must not. */
+    /*
+     * A program of the simulator's own tests: the faults that the simulator must find in it, or
+     * must not.
+     */
     const char *expect;          /* faults of which it must find one, in mode c11 at least */
     bool expect_tso, expect_seq; /* it must be found in these, too, or must not show there */
     const char *outcomes; /* all outcomes that C11 allows, as "00 01 11"; each must be reached */
@@ -58,7 +61,7 @@ typedef struct sim_world {
 
 void sim_register(sim_world *world);
 
-/* ---- what its body calls ---- */
+/* ---- calls for its body ---- */
 
 /* Up to seven more threads, which sim_join joins. */
 int sim_spawn(void (*entry)(void *), void *arg);
@@ -75,10 +78,10 @@ void sim_failed(const char *fault, const char *file, int line, const char *what)
     __attribute__((noreturn));
 
 /*
-* sim_moment_now is called in one thread, sim_moment_before later in another one: whether that
-* moment happens before what the caller does. The memory modes have no load buffering, which
- * processors have: a read never sees what is stored after it in the run. A world that asks this
- * shows that the orders forbid it, too.
+ * sim_moment_now is called in one thread, sim_moment_before later in another one: whether that
+ * moment happens before the caller's next access. The memory modes have no load buffering, which
+ * processors have: a read never sees a store after it in the run. A world that uses this shows that
+ * the orders forbid it, too.
  */
 typedef struct sim_moment {
     unsigned thread;
@@ -109,7 +112,7 @@ unsigned sim_thread_number(void);
 /* For `asleep`: until when a thread sleeps on the word (INT64_MAX: for ever, or none does). */
 int64_t sim_sleeps_until(const void *word);
 
-/* Whether a load may see an old value, so that a thread acts late on what was stored (mode c11). */
+/* Whether a load may see an old value, so that a thread acts late on a store (mode c11). */
 bool sim_sees_late(void);
 
 /*

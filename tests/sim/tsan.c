@@ -1,5 +1,5 @@
 /*
- * tsan.c: what -fsanitize=thread makes gcc and clang call.
+ * tsan.c: the functions that -fsanitize=thread makes gcc and clang call.
  */
 #include <string.h>
 
@@ -7,8 +7,8 @@
 
 #define SITE __builtin_return_address(0)
 /*
- * A plain write of a thread comes after its own stores to the same place, also those that are still
- * in its store buffer.
+ * A plain write of a thread comes after its own stores to the same place, also stores that are
+ * still in its store buffer.
  */
 #define OWN_FIRST(addr, size)                                                                      \
     do {                                                                                           \

@@ -1,6 +1,6 @@
 /*
- * causality.c: what the second thread learnt from the first, the third learns from the second: WRC,
- * ISA2, RWC, W+RWC; and where fences must be cumulative (C++20's repair of C11, as in RC11).
+ * causality.c: knowledge that the second thread has from the first reaches the third: WRC, ISA2,
+ * RWC, W+RWC; and cases in which fences must be cumulative (C++20's repair of C11, as in RC11).
  */
 #include "litmus.h"
 
@@ -42,7 +42,7 @@ WRC(wrc_x_relaxed, th_store_relaxed, th_load_relaxed, th_store_release, th_load_
 /* The third load does not acquire. */
 WRC(wrc_no_acquire, th_store_release, th_load_acquire, th_store_release, th_load_relaxed, ALL)
 
-/* The second store does not release, so that thread keeps what it acquired to itself. */
+/* The second store does not release, so that thread keeps its acquired knowledge to itself. */
 WRC(wrc_no_release, th_store_release, th_load_acquire, th_store_relaxed, th_load_acquire, ALL)
 
 /* ---- ISA2: x = 1, y = 1; r0 = y, z = 1; r1 = z, r2 = x ---- */
@@ -83,7 +83,7 @@ ISA2(isa2_no_release, th_load_acquire, NOTHING, th_store_relaxed, ALL)
     } while (0)
 ISA2(isa2_fences, th_load_relaxed, BOTH_FENCES, th_store_relaxed, NOT_110)
 
-/* The two fences stand in the wrong order: it publishes before it has taken. */
+/* The two fences are in the wrong order: it publishes before it has taken. */
 #define BOTH_FENCES_SWAPPED                                                                        \
     do {                                                                                           \
         th_fence_release();                                                                        \
@@ -156,7 +156,7 @@ RWC(rwc_seq, th_store_seq, th_load_seq, NOTHING, th_store_seq, NOTHING, NOT_100,
 W_RWC(w_rwc_fences, th_store_release, th_load_acquire, th_fence_seq(), th_store_relaxed,
       th_fence_seq(), th_load_relaxed, NOT_100, NOT_100)
 
-/* The second thread's F takes what the relaxed load before it read. */
+/* The second thread's F takes the value of the relaxed load before it. */
 W_RWC(w_rwc_fence_takes, th_store_release, th_load_relaxed, th_fence_seq(), th_store_relaxed,
       th_fence_seq(), th_load_relaxed, NOT_100, NOT_100)
 

@@ -1,6 +1,6 @@
 /*
- * coherence.c: one word. Its stores have one order, mo, that all threads agree on, whatever the
- * memory orders say; read-modify-writes read the store directly before theirs.
+ * coherence.c: one word. Its stores have one order, mo, that all threads agree on, regardless of
+ * the memory orders; read-modify-writes read the store directly before theirs.
  */
 #include "litmus.h"
 
@@ -47,8 +47,8 @@ THREAD(store_1_read) {
     r0 = th_load_relaxed(&x);
 }
 /*
- * CoWR: it reads 2 only if that stands behind its own 1. The outcome is what it reads, and the
- * last.
+ * CoWR: it reads 2 only if that is behind its own 1. The outcome is the value read, and the last
+ * one.
  */
 SAME_IN_ALL(co_wr, "11 12 22") {
     TOGETHER(store_2, store_1_read);
@@ -59,7 +59,7 @@ THREAD(read_store_1) {
     r0 = th_load_relaxed(&x);
     th_store_relaxed(&x, 1u);
 }
-/* CoRW: what it reads comes before its own store; it cannot read that. */
+/* CoRW: the store that it reads comes before its own store; it cannot read that. */
 SAME_IN_ALL(co_rw, "01 02 21") {
     TOGETHER(store_2, read_store_1);
     sim_outcome("%u%u", r0, last(&x));
@@ -69,7 +69,7 @@ THREAD(store_1_2) {
     th_store_relaxed(&x, 1u);
     th_store_relaxed(&x, 2u);
 }
-/* CoWW: the stores of one thread stand in their order, for a reader as at the end. */
+/* CoWW: the stores of one thread are in their order, for a reader as at the end. */
 SAME_IN_ALL(co_ww, "00 01 02 11 12 22") {
     TOGETHER(store_1_2, read_twice);
     sim_check(last(&x) == 2);
@@ -79,7 +79,7 @@ SAME_IN_ALL(co_ww, "00 01 02 11 12 22") {
 THREAD(store_3) {
     th_store_relaxed(&x, 3u);
 }
-/* A third store may stand anywhere, also between the two. */
+/* A third store may be anywhere, also between the two. */
 SAME_IN_ALL(co_ww_third, "2 3") {
     TOGETHER(store_1_2, store_3);
     sim_outcome("%u", last(&x));
@@ -106,8 +106,8 @@ THREAD(told_then_store) {
     th_store_relaxed(&x, 2u);
 }
 /*
- * CoRW between threads: a thread that knows of a read stores behind what that read: never 111.
- * (Only a thread that has not told yet may read 2.)
+ * CoRW between threads: a thread that knows of a read stores behind the store that was read: never
+ * 111. (Only a thread that has not published its read yet may read 2.)
  */
 SAME_IN_ALL3(co_rw_hb, "001 002 011 012 101 102 112 201 202") {
     TOGETHER(store_1, read_then_tell, told_then_store);
@@ -132,7 +132,7 @@ SAME_IN_ALL(rmw_atomic, "01 10") {
 THREAD(store_5) {
     th_store_relaxed(&x, 5u);
 }
-/* Nothing stands between what it read and what it wrote: 0 1 5 or 0 5 6. */
+/* Nothing is between the store that it read and its own: 0 1 5 or 0 5 6. */
 SAME_IN_ALL(rmw_and_store, "05 56") {
     TOGETHER(add_first, store_5);
     sim_outcome("%u%u", r0, last(&x));
@@ -145,7 +145,7 @@ THREAD(add_then_store_5) {
 THREAD(add_ten) {
     r1 = th_add_relaxed(&x, 10u);
 }
-/* The outcomes 0 1 5 15, 0 1 11 5, 0 10 11 5 are what each read, and the last. */
+/* The outcomes 0 1 5 15, 0 1 11 5, 0 10 11 5 are the values read, and the last one. */
 SAME_IN_ALL(rmw_between, "0.5.15 0.1.5 10.0.5") {
     TOGETHER(add_then_store_5, add_ten);
     sim_outcome("%u.%u.%u", r0, r1, last(&x));
@@ -195,14 +195,14 @@ THREAD(read_x_y_x) {
     r2 = th_load_relaxed(&x);
 }
 /*
- * The history is full when the threads begin. x goes forward from 8, y says nothing about it; in
+ * The history is full when the threads begin. x goes forward from 8, y implies nothing about it; in
  * one order of stores y comes after x = a.
  */
 #define FORWARD "808 809 80a 909 90a a0a"
 LITMUS(co_long, FORWARD " 818 819 81a 919 91a a1a", FORWARD " 81a 91a a1a",
        FORWARD " 81a 91a a1a") {
     for (unsigned i = 1; i <= 8; i++) {
-        th_add_relaxed(&x, 1u); /* in tso no store is on its way when the threads begin */
+        th_add_relaxed(&x, 1u); /* in tso no store is in a buffer when the threads begin */
     }
     TOGETHER(store_9_10, read_x_y_x);
     sim_outcome("%x%x%x", r0, r1, r2);

@@ -1,6 +1,6 @@
 /*
  * lb.c: load buffering. Each thread loads a word, then stores the other. C11 allows both to load
- * what the other stores later; RC11, which the simulator stands for, forbids it.
+ * the other's later store; RC11, which the simulator implements, forbids it.
  */
 #include "litmus.h"
 

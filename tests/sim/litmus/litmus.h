@@ -1,10 +1,10 @@
 /*
- * litmus.h: how the litmus tests are written: a few threads, each with two or three accesses to the
- * words x, y and z, which are 0 at first; what they read makes the outcome. The sets of outcomes
+ * litmus.h: the form of the litmus tests: a few threads, each with two or three accesses to the
+ * words x, y and z, which are 0 at first; the values read make the outcome. The sets of outcomes
  * were worked out by hand, from RC11 with the release sequences of C++20, not by looking.
  *
  * In the comments W x 1 is a store, R x 0 a load, F a seq_cst fence; rf (reads from), mo (order of
- * the stores of one word), fr (reads what is older than) and hb are the relations of RC11.
+ * the stores of one word), fr (reads an older store than) and hb are the relations of RC11.
  */
 #ifndef LITMUS_H
 #define LITMUS_H

@@ -1,6 +1,6 @@
 /*
  * mp.c: message passing. The writer stores x, then y; the reader loads y, then x. The outcome is
- * what it loads; "10" is the message that was announced and is not there.
+ * the values loaded; "10" is the message that was announced and is not there.
  */
 #include "litmus.h"
 
@@ -122,7 +122,7 @@ THREAD(early_reader) {
     r0 = th_load_relaxed(&y);
     r1 = th_load_relaxed(&x);
 }
-/* An acquire fence takes what the loads before it saw. */
+/* An acquire fence takes the values seen by the loads before it. */
 LITMUS(mp_fence_early, ALL, NOT_10, NOT_10) {
     TOGETHER(good_writer, early_reader);
     sim_outcome("%u%u", r0, r1);
@@ -135,8 +135,8 @@ THREAD(adder) {
     r1 = th_add_relaxed(&x, 0u);
 }
 /*
- * A read-modify-write may stand before W x 1 in mo although that was executed: nothing else says
- * otherwise. x86 has one memory.
+ * A read-modify-write may be before W x 1 in mo although that was executed: nothing else forbids
+ * it. x86 has one memory.
  */
 LITMUS(mp_read_by_rmw, ALL, NOT_10, NOT_10) {
     TOGETHER(good_writer, adder);
@@ -148,7 +148,7 @@ THREAD(failing) {
     r1 = 7;
     th_cas_acquire(&x, &r1, 8u);
 }
-/* A compare-exchange that fails is a load: it may see what is old. */
+/* A compare-exchange that fails is a load: it may see an old value. */
 LITMUS(mp_read_by_cas, ALL, NOT_10, NOT_10) {
     TOGETHER(good_writer, failing);
     sim_outcome("%u%u", r0, r1);
@@ -169,8 +169,8 @@ THREAD(z_reader) {
     r2 = th_load_relaxed(&x);
 }
 /*
- * A release store publishes by itself only: W z is relaxed and tells nothing, R y is relaxed and
- * takes nothing, so every combination is allowed. In one order of stores: z needs y needs x.
+ * A release store publishes by itself only: W z is relaxed and publishes nothing, R y is relaxed
+ * and takes nothing, so every combination is allowed. In one order of stores: z needs y needs x.
  */
 LITMUS(mp_release_is_no_fence, "000 001 010 011 100 101 110 111", "000 001 011 111",
        "000 001 011 111") {

@@ -1,6 +1,6 @@
 /*
  * sb.c: store buffering, the race that Dekker's algorithm decides. Each thread stores its word,
- * then loads the other's. The outcome is what they load; "00" is neither seeing the other.
+ * then loads the other's. The outcome is the values loaded; "00" is neither seeing the other.
  */
 #include "litmus.h"
 #include "platform/platform.h"
@@ -113,7 +113,7 @@ THREAD(second_rmw) {
     th_store_relaxed(&y, 1u);
     r1 = th_add_acq_rel(&x, 0u);
 }
-/* Each may read 0 and stand before the other's store in mo; x86 drains its buffer first. */
+/* Each may read 0 and be before the other's store in mo; x86 drains its buffer first. */
 LITMUS(sb_rmw_loads, ALL, NOT_00, NOT_00) {
     TOGETHER(first_rmw, second_rmw);
     sim_outcome("%u%u", r0, r1);

@@ -171,7 +171,10 @@ LITMUS(s_mo, "02 11 12", "02 11 12", "02 11 12") {
     sim_outcome("%u%u", r0, th_load_relaxed(&x));
 }
 
-/* ---- what RC11 allows and the simulator does not reach: docs/history/reviews/simulator.md ---- */
+/*
+ * ---- outcomes that RC11 allows and the simulator does not reach:
+ * docs/history/reviews/simulator.md ----
+ */
 
 THREAD(x_2_flag) {
     th_store_seq(&x, 2u);

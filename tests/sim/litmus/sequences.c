@@ -1,7 +1,7 @@
 /*
  * sequences.c: release sequences, as C++20 has them: a release store and the read-modify-writes
  * that follow it in mo, by any thread. A store that is no read-modify-write ends it. A thread that
- * acquires from any of them knows what came before the release store.
+ * acquires from any of them knows the writes before the release store.
  */
 #include "litmus.h"
 
@@ -76,7 +76,7 @@ LITMUS3(seq_cas, "00 01 11 31", "00 01 11 31", "00 01 11 31") {
     OUTCOME;
 }
 
-/* A read-modify-write that releases heads a sequence of its own: 1, or 2 with 1 added, tell. */
+/* A read-modify-write that releases heads its own sequence: 1, or 2 with 1 added, show it. */
 LITMUS3(seq_head_rmw, ADDED, ADDED, ADDED) {
     TOGETHER(publish_by_rmw, add_2, take);
     OUTCOME;
@@ -98,7 +98,7 @@ THREAD(add_and_read) {
     r0 = th_add_relaxed(&x, 2u);
     r1 = th_load_relaxed(&y);
 }
-/* A thread that continues a sequence relaxed does not itself learn what was published: 10. */
+/* A thread that continues a sequence relaxed does not itself see the published writes: 10. */
 LITMUS(seq_continues_unaware, "00 01 10 11", "00 01 11", "00 01 11") {
     TOGETHER(publish, add_and_read);
     OUTCOME;
@@ -164,7 +164,7 @@ THREAD(take_5) {
     r1 = th_load_acquire(&x) == 5;
     r2 = th_load_relaxed(&y) + th_load_relaxed(&z);
 }
-/* What was acquired is released again by the next store: a thread that sees 5 knows y and z. */
+/* Acquired knowledge is released again by the next store: a thread that sees 5 knows y and z. */
 LITMUS4(seq_handed_on, "00 01 02 12", "00 01 02 12", "00 01 02 12") {
     TOGETHER(publish_y, acq_rel_add, store_x_5, take_5);
     sim_outcome("%u%u", r1, r2);

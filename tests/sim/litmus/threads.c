@@ -1,6 +1,6 @@
 /*
- * threads.c: starting and joining a thread order what is done, as if by release and acquire; what
- * the starter does after it started the thread is not ordered. Plain accesses are among them.
+ * threads.c: starting and joining a thread order accesses, as if by release and acquire; the
+ * starter's accesses after the start are not ordered. Plain accesses are among them.
  */
 #include "litmus.h"
 #include "platform/platform.h"
@@ -14,7 +14,7 @@ THREAD(read_y_x) {
     r0 = th_load_relaxed(&y);
     r1 = th_load_relaxed(&x);
 }
-/* What came before the start is known; "10" is not possible, "x0" neither. */
+/* Writes before the start are known; "10" is not possible, "x0" neither. */
 LITMUS(start_orders, "01 11", "01 11", "01 11") {
     plain = 1;
     th_store_relaxed(&x, 1u);
@@ -28,7 +28,7 @@ THREAD(read_y_x_late) {
     r0 = th_load_relaxed(&y);
     r1 = th_load_relaxed(&x);
 }
-/* What comes after the start is not known: it is as mp_relaxed, with the starter as the writer. */
+/* Writes after the start are not known: it is as mp_relaxed, with the starter as the writer. */
 LITMUS(start_orders_no_more, ALL, "00 01 11", "00 01 11") {
     int t = sim_spawn(read_y_x_late, NULL);
     th_store_relaxed(&x, 1u);

@@ -1,6 +1,6 @@
 /*
  * writes.c: shapes in which the order of two stores of one word, mo, closes the cycle: 2+2W, S, R,
- * Z6. A store that is executed later may still stand before the other in mo.
+ * Z6. A store that is executed later may still be before the other in mo.
  */
 #include "litmus.h"
 
@@ -10,7 +10,7 @@ static unsigned last(unsigned *p) {
     return th_load_relaxed(p);
 }
 
-/* ---- 2+2W: x = 1, y = 2 against y = 1, x = 2; the outcome is what is last in x and y ---- */
+/* ---- 2+2W: x = 1, y = 2 against y = 1, x = 2; the outcome is the last values of x and y ---- */
 
 #define W22(name, store, between, c11)                                                             \
     THREAD(name##_first) {                                                                         \
@@ -40,7 +40,7 @@ W22(w22_seq, th_store_seq, NOTHING, "12 21 22")
 /* F, W y 2 mo W y 1, F: each fence before the other. */
 W22(w22_fences, th_store_relaxed, th_fence_seq(), "12 21 22")
 
-/* ---- S: x = 2, y = 1 against r0 = y, x = 1; the outcome is r0 and what is last in x ---- */
+/* ---- S: x = 2, y = 1 against r0 = y, x = 1; the outcome is r0 and the last value of x ---- */
 
 #define S(name, before, store, load, after, c11)                                                   \
     THREAD(name##_first) {                                                                         \
@@ -61,7 +61,7 @@ W22(w22_fences, th_store_relaxed, th_fence_seq(), "12 21 22")
 /* "12": W x 1 mo W x 2 although y was seen; nothing forbids it. */
 S(s_relaxed, NOTHING, th_store_relaxed, th_load_relaxed, NOTHING, "01 02 11 12")
 
-/* W x 2 hb W x 1, so mo says the same. */
+/* W x 2 hb W x 1, so mo agrees. */
 S(s_release_acquire, NOTHING, th_store_release, th_load_acquire, NOTHING, "01 02 11")
 
 /* The same holds with fences. */
@@ -70,7 +70,7 @@ S(s_fences, th_fence_release(), th_store_relaxed, th_load_relaxed, th_fence_acqu
 /* One side alone orders nothing. */
 S(s_release_only, NOTHING, th_store_release, th_load_relaxed, NOTHING, "01 02 11 12")
 
-/* ---- R: x = 1, y = 1 against y = 2, r0 = x; the outcome is what is last in y, and r0 ---- */
+/* ---- R: x = 1, y = 1 against y = 2, r0 = x; the outcome is the last value of y, and r0 ---- */
 
 #define R(name, store, before, after, load, c11, tso)                                              \
     THREAD(name##_first) {                                                                         \
@@ -99,7 +99,7 @@ R(r_release_acquire, th_store_release, NOTHING, NOTHING, th_load_acquire, "10 11
 R(r_fences, th_store_relaxed, th_fence_seq(), th_fence_seq(), th_load_relaxed, "10 11 21",
   "10 11 21")
 
-/* One fence alone makes no cycle; on x86 it is the one that is needed. */
+/* One fence alone makes no cycle; on x86 it is the necessary one. */
 R(r_fence_second, th_store_release, NOTHING, th_fence_seq(), th_load_relaxed, "10 11 20 21",
   "10 11 21")
 

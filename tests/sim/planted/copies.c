@@ -13,7 +13,7 @@ static big shared, other;
 static char text[32];
 static volatile size_t some = 24;
 
-/* Counts as a use: otherwise the compilers leave out what is written. */
+/* Counts as a use: otherwise the compilers omit the writes. */
 #define USED(object) __asm__ volatile("" : : "r"(&(object)) : "memory")
 
 THREAD(writes_last) {

@@ -1,6 +1,6 @@
 /*
  * descriptor.c: planted faults of threads that wait for descriptors: edges that are lost, wake-ups
- * that are swallowed, events that are taken for more than they are, calls on what is closed.
+ * that are swallowed, events that are taken for more than they are, calls on closed descriptors.
  */
 #include <errno.h>
 
@@ -127,7 +127,7 @@ static void reads_short(void) {
     end();
 }
 
-/* A short read is taken for the end of what is there, on a socket that passes descriptors. */
+/* A short read is taken for the end of the data, on a socket that passes descriptors. */
 PLANTED(short_read, "deadlock", .spurious = 4) {
     kind = TH_OS_STREAM;
     reads_short();
@@ -145,12 +145,15 @@ static int wakeup;
 
 THREAD(looks) {
     th_os_event one;
-    th_os_pollset_wait(&set, &one, 1, 0); /* what it finds is not for it */
+    th_os_pollset_wait(&set, &one, 1, 0); /* its finding is for another */
 }
 THREAD(wakes) {
     th_os_wakeup_set(wakeup);
 }
-/* A wake-up that is told once, as descriptors are, is told to whoever looks first. */
+/*
+ * A wake-up that is reported once, as descriptors are, is reported to the first thread that
+ * looks.
+ */
 PLANTED(wake_swallowed, "deadlock") {
     sim_check(th_os_pollset_open(&set) == 0);
     wakeup = th_os_wakeup_open();
@@ -174,7 +177,7 @@ THREAD(takes) {
 THREAD(wakes_set) {
     th_os_pollset_wake(&set);
 }
-/* One that is repeated is lost if a helper takes it back. */
+/* A repeated wake-up is lost if a helper takes it back. */
 PLANTED(wake_taken, "deadlock") {
     sim_check(th_os_pollset_open(&set) == 0);
     int a = sim_spawn(takes, NULL);
@@ -191,7 +194,7 @@ THREAD(writes_after_data) {
     data = 1;
     th_os_io_write(fds[1], TH_OS_PIPE, "a", 1);
 }
-/* An event may be false: only bytes that were read tell that there was a write. */
+/* An event may be false: only bytes that were read show that there was a write. */
 PLANTED(event_false, "race") {
     make();
     sim_check(th_os_pollset_add(&set, fds[0], KEY) == 0);
@@ -261,7 +264,7 @@ PLANTED(wakeup_late, "closed") {
     th_os_io_close(fds[1]);
 }
 
-/* The descriptor of another connection, under the number of one that was closed. */
+/* The descriptor of another connection, under the number of a closed one. */
 THREAD(reads_number) {
     char c;
     sim_check(th_os_io_read(3, TH_OS_PIPE, &c, 1) != 1 || c == 'a');
@@ -283,7 +286,7 @@ PLANTED(stale_number, "check") {
     sim_join(t);
 }
 
-/* A pipe that nobody has told not to wait. */
+/* A pipe that was not set not to wait. */
 PLANTED(waits_in_read, "waits") {
     char c;
     sim_pipe(fds);

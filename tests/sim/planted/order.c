@@ -19,7 +19,7 @@ PLANTED(race, "race") {
     sim_join(t);
 }
 
-/* What the starter does after the start is not ordered. */
+/* The starter's accesses after the start are not ordered. */
 PLANTED(race_after_start, "race") {
     data = 1;
     int t = sim_spawn(counts, NULL);

@@ -102,7 +102,7 @@ PLANTED(wakes_too_few, "deadlock") {
     sim_join(b);
 }
 
-/* A wait that returned is taken for a wake: nothing says that it was not spurious. */
+/* A wait that returned is taken for a wake: it may have been spurious. */
 THREAD(sets_word) {
     th_store_release(&word, 1u);
     th_os_futex_wake(&word, 1);

@@ -183,8 +183,8 @@ SIM_UNSEEN void crew_timers_init(th_timers *timers, th_worker *owner) {
     }
 }
 
-/* The set of all fibers has a thread of its own, which does what a worker does that sleeps in it.
- * */
+/* The set of all fibers has its own thread, which acts like a worker that sleeps in it.
+ */
 static void poll_for_all(void *arg) {
     th_worker *worker = arg;
     th_poller *poller = &worker->poller;

@@ -25,20 +25,20 @@ typedef struct crew_play {
 } crew_play;
 
 void crew_threads(const crew_play *play);
-void crew_mixed(const crew_play *play); /* a decision of the run says which are threads */
+void crew_mixed(const crew_play *play); /* a decision of the run selects the threads */
 void crew_io(const crew_play *play);    /* a mixture that waits for descriptors: see below */
 void crew_sched(const crew_play *play); /* tasks of a scheduler; the last part may be a thread */
 
 /*
  * In crew_io a thread of its own waits for the descriptors of all fibers. `before` has opened the
- * set: it has joined a descriptor by the scheduler (crew_bare_sched). What the parts leave joined
- * is left when `after` has been called.
+ * set: it has joined a descriptor by the scheduler (crew_bare_sched). Descriptors that the parts
+ * leave joined are taken out when `after` has been called.
  */
 
 /* A scheduler of 2 workers that is started and stopped in the usual way. */
 thrum_sched *crew_sched_start(void);
 
-/* A scheduler that has memory and a config and nothing else, for what asks only for these. */
+/* A scheduler that has memory and a config and nothing else, for code that needs only these. */
 thrum_sched *crew_bare_sched(void);
 
 /*
@@ -56,15 +56,16 @@ void crew_timers_init(th_timers *timers, th_worker *owner);
 void crew_scrub(void);
 
 /*
- * In mode tso a thread's own store to a frame that has gone may reach memory late and hit what the
- * compiler keeps there meanwhile, which the simulator does not see (processors keep that order). A
- * part that frees an object right after a wait does so by a call from below the frames of the wait.
+ * In mode tso a thread's own store to a frame that has gone may reach memory late and hit a value
+ * that the compiler keeps there meanwhile, which the simulator does not see (processors keep that
+ * order). A part that frees an object right after a wait does so by a call from below the frames of
+ * the wait.
  */
 #define CREW_BELOW()                                                                               \
     char below_[512];                                                                              \
     __asm__ volatile("" : : "r"(below_) : "memory")
 
-/* Waits, a little each time, for what another part will do soon. It tells the caller nothing. */
+/* Waits, a little each time, for another part's next action. It orders nothing. */
 #define crew_until(cond)                                                                           \
     do {                                                                                           \
         while (!(cond)) {                                                                          \

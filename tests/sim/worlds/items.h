@@ -44,7 +44,7 @@ static inline unsigned item_take(th_work *work) {
     return i;
 }
 
-/* What one thread takes from a queue comes in the order in which it was pushed. */
+/* One thread takes items from a queue in the order in which they were pushed. */
 static inline void item_take_after(th_work *work, int *last) {
     int i = (int)item_take(work);
     sim_check(i > *last);

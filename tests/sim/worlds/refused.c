@@ -1,6 +1,7 @@
 /*
- * refused.c: memory, threads and stacks refused in all places, to whole schedulers: what starts
- * works; no wait fails; tasks that got no stack stay queued until one comes free; nothing leaks.
+ * refused.c: memory, threads and stacks refused in all places, to whole schedulers: a scheduler
+ * that starts works; no wait fails; tasks that got no stack stay queued until one comes free;
+ * nothing leaks.
  */
 #include "base/atomic.h"
 #include "whole.h"
@@ -9,7 +10,7 @@ static thrum_sched *sched;
 static unsigned ran[WHOLE_TASKS];
 static unsigned started;
 
-/* It starts, or not, and says why. */
+/* It starts, or returns the reason why not. */
 static bool start(const thrum_config *config) {
     int result = thrum_sched_start(&sched, config);
     sim_check(result == 0 || result == -ENOMEM || result == -EAGAIN);
@@ -74,8 +75,8 @@ static void all_ran(unsigned times) {
 }
 
 /*
- * D9: each worker has one spare stack; a third task that wants to block needs one that is refused.
- * It stays queued, until it is granted or another one ends.
+ * D9: each worker has one spare stack; a third task that wants to block needs a stack, which is
+ * refused. It stays queued, until it is granted or another one ends.
  */
 static void stacks(unsigned workers, thrum_policy policy) {
     thrum_config config = whole_config(workers);

@@ -223,7 +223,7 @@ SIM_UNSEEN static uint64_t fifo_posted(const th_fifo *fifo) {
     return n;
 }
 
-/* Until when a worker that is parked sleeps where its word says. */
+/* The time until which a parked worker sleeps at the place in its word. */
 SIM_UNSEEN int64_t whole_sleeps_until(const th_worker *w) {
     bool polls = (w->xsleep & TH_SLEEP_POLLING) != 0;
     return sim_sleeps_until(polls ? sim_set_word(&w->poller.set) : (const void *)&w->xsleep);
@@ -272,7 +272,7 @@ SIM_UNSEEN static void worker_rests(const th_worker *w) {
     timers_rest(w);
 }
 
-/* How much has begun and not ended, as counted (done: what is suspended is counted as well). */
+/* The amount begun and not ended, as counted (done: suspended work is counted as well). */
 SIM_UNSEEN static int64_t open_of(const th_activity *activity, bool done) {
     uint64_t began = activity->xcreated + (done ? 0 : activity->xreadied);
     uint64_t ended = activity->xfinished + (done ? 0 : activity->xsuspended);
@@ -284,7 +284,7 @@ SIM_UNSEEN static bool balanced(const thrum_sched *sched, bool done) {
     int64_t open = open_of(&sched->externals.retired.activity, done);
     for (unsigned i = 0; i < sched->workers_count; i++) {
         open += open_of(&sched->workers[i].activity, done);
-        /* what threads that are not workers have fired */
+        /* timers fired by threads that are not workers */
         open += done ? 0 : (int64_t)sched->workers[i].own_timers.xreadied;
     }
     for (const th_external *r = sched->externals.first; r; r = r->next_of_sched) {

@@ -1,5 +1,5 @@
 /*
- * whole.h: what worlds with a scheduler share: starting it small, stopping it, and the check of it
+ * whole.h: shared by worlds with a scheduler: starting it small, stopping it, and the check of it
  * when all threads sleep.
  *
  * A *bare* scheduler is the real one without stacks: its workers are plain threads that find work
@@ -39,9 +39,9 @@ void whole_forget(const thrum_sched *sched);
 void whole_asleep(void);
 
 /*
- * The same for worlds in which tasks block their thread. It checks only what promise 1 says, of the
- * workers that are parked: nothing in the inject queue, nor in the inbox of one that is parked, nor
- * two in a ring, nor, of fifo, one whose deadline has passed, nor two of the others.
+ * The same for worlds in which tasks block their thread. It checks only promise 1, for parked
+ * workers: nothing in the inject queue, nor in the inbox of one that is parked, nor two in a ring,
+ * nor, of fifo, one whose deadline has passed, nor two of the others.
  */
 void whole_asleep_shared(void);
 

@@ -1,7 +1,7 @@
 /*
- * cycle.c: waits in a cycle are found if and only if there is a cycle (core/report/CYCLES.md).
- * In the world `_none` the tasks wait for each other in turn, so that what is collected piece by
- * piece may look like a cycle.
+ * cycle.c: waits in a cycle are found if and only if there is a cycle (core/report/CYCLES.md). In
+ * the world `_none` the tasks wait for each other in turn, so that waits collected piece by piece
+ * may look like a cycle.
  */
 #include "core/report/cycle.h"
 
@@ -47,7 +47,10 @@ static int is_known(void *arg) {
 
 /* ---- no cycle ---- */
 
-/* It holds what the other waits for, and then waits for what the other holds, but not both. */
+/*
+ * It holds the object that the other waits for, and then waits for the other's object, but not
+ * both.
+ */
 static int holds_one_by_one(void *arg) {
     (void)arg;
     thrum_mutex_lock(&two);

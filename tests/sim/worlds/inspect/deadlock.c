@@ -120,14 +120,14 @@ SIM_WORLD(deadlock_quiet_times_out, .heavy = true, .timers_max = 2) {
     end(0);
 }
 
-/* ---- what is deadlocked is told, once ---- */
+/* ---- a deadlock is reported, once ---- */
 
 static int deadlock_alone(void *arg) {
     (void)arg;
     return wait_on(0);
 }
 
-/* The last worker to park tells. Then an external thread wakes the fiber after all. */
+/* The last worker to park reports. Then an external thread wakes the fiber after all. */
 SIM_WORLD(deadlock_told_one, .heavy = true) {
     begin(1 + sim_pick(2), true);
     start(deadlock_alone);
@@ -155,12 +155,12 @@ SIM_WORLD(deadlock_told_two, .heavy = true) {
     thrum_sem_post(&sems[0]);
     thrum_sem_post(&sems[1]);
     whole_stop(sched);
-    sim_check(reports == 1 || reports == 2); /* it is told again if the first has ended alone */
+    sim_check(reports == 1 || reports == 2); /* it is reported again if the first has ended alone */
 }
 
 /*
- * A wake comes from an external thread at any moment: told or not, everything ends, and nothing is
- * touched late.
+ * A wake comes from an external thread at any moment: reported or not, everything ends, and nothing
+ * is touched late.
  */
 SIM_WORLD(deadlock_woken_external, .heavy = true) {
     begin(1 + sim_pick(2), true);
@@ -228,7 +228,7 @@ static int calls_and_deadlocks(void *arg) {
     return wait_on(0);
 }
 
-/* A check while the call was under way said nothing: the last thread to come checks again. */
+/* A check while the call was under way reported nothing: the last thread to come checks again. */
 SIM_WORLD(deadlock_told_blocking, .heavy = true) {
     begin(1 + sim_pick(2), true);
     start(calls_and_deadlocks);
@@ -277,7 +277,7 @@ static void together(void (*first)(void *), void (*second)(void *)) {
     sim_together(2, parts, NULL);
 }
 
-/* No workers: each root wakes the other, which no counter tells, before it sleeps or leaves. */
+/* No workers: each root wakes the other, which no counter shows, before it sleeps or leaves. */
 SIM_WORLD(deadlock_quiet_roots, .heavy = true) {
     begin(0, false);
     together(root_asks, root_answers);
@@ -379,9 +379,9 @@ static void root_waits_until_done(void *arg) {
 }
 
 /*
- * A root that waits until all is done has been told so, and has not woken up yet. Then a task comes
- * from an external thread, and waits for what that root does next: the sum does not let the root go
- * any more, and only the fact that it was notified shows that it goes on.
+ * A root that waits until all is done has been notified, and has not woken up yet. Then a task
+ * comes from an external thread, and waits for the root's next action: the sum no longer lets the
+ * root go, and only the fact that it was notified shows that it goes on.
  */
 SIM_WORLD(deadlock_quiet_let_go, .heavy = true) {
     begin(1 + sim_pick(2), false);
@@ -426,7 +426,7 @@ static void root_waits_1(void *arg) {
     unbind();
 }
 
-/* Both sleep at about the same time: the second one tells. */
+/* Both sleep at about the same time: the second one reports. */
 SIM_WORLD(deadlock_told_roots, .heavy = true) {
     begin(0, true);
     int a = sim_spawn(root_waits_0, NULL);
@@ -437,10 +437,10 @@ SIM_WORLD(deadlock_told_roots, .heavy = true) {
     sim_join(a);
     sim_join(b);
     whole_stop(sched);
-    sim_check(reports == 1 || reports == 2); /* it is told again if the first has left alone */
+    sim_check(reports == 1 || reports == 2); /* it is reported again if the first has left alone */
 }
 
-/* The root that leaves, or the worker that parks at that moment, tells of what is left. */
+/* The root that leaves, or the worker that parks at that moment, reports the remaining waits. */
 SIM_WORLD(deadlock_told_unbound, .heavy = true) {
     begin(1, true);
     bind();

@@ -1,7 +1,7 @@
 /*
  * deadlock_looks.c: a thread of its own looks for a deadlock, at any moment, and not the last one
- * that goes to sleep (core/watch/DEADLOCK.md, "The second look"). Plain threads are taken to
- * sleep: the simulator's system does not tell what they do.
+ * that goes to sleep (core/watch/DEADLOCK.md, "The second look"). Plain threads are taken to sleep:
+ * the simulator's system does not report their states.
  */
 #include "core/watch/deadlock.h"
 #include "crew.h"
@@ -78,7 +78,7 @@ static void root_asks(void *arg) {
     sim_check(thrum_sched_unbind() == 0);
 }
 
-/* The same with a bound thread, which is the one that may bring work. */
+/* The same with a bound thread, which may bring work. */
 SIM_WORLD(deadlock_quiet_looks_root, .heavy = true) {
     begin(sim_pick(2), false);
     int looker = sim_spawn(looks_thrice, NULL);
@@ -98,7 +98,7 @@ static void looks_until_told(void *arg) {
     crew_until(!th_deadlock_look(sched, &suspicion) && th_load_relaxed(&xreports));
 }
 
-/* It is told once, by whoever comes last: two look, each for itself. */
+/* It is reported once, by the last one: two look, each for itself. */
 SIM_WORLD(deadlock_told_looks, .heavy = true) {
     void (*const parts[])(void *) = {looks_until_told, looks_until_told};
     begin(1 + sim_pick(2), true);

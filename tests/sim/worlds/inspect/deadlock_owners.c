@@ -1,6 +1,6 @@
 /*
- * deadlock_owners.c: plain threads that have what a task waits for, and go on: nothing is told, at
- * whatever moment the last worker looks (core/watch/DEADLOCK.md, "Owners").
+ * deadlock_owners.c: plain threads that own the object of a task's wait, and go on: nothing is
+ * reported, whenever the last worker looks (core/watch/DEADLOCK.md, "Owners").
  */
 #include <errno.h>
 
@@ -104,7 +104,7 @@ static void runs_once(void *arg) {
     sim_check(thrum_once_run(&begun, ends_after_a_waiter, NULL) >= 0);
 }
 
-/* A thread ends what a once has it run, and wakes the task that waits for that only then. */
+/* A thread ends the function of a once, and only then wakes the task that waits for that. */
 SIM_WORLD(deadlock_quiet_once, .heavy = true) {
     sched = whole_start_told(1 + sim_pick(2), is_told);
     thrum_once_init(&begun);
@@ -162,8 +162,8 @@ SIM_WORLD(deadlock_quiet_turn, .heavy = true) {
 }
 
 /*
- * A task waits for a thread that waits for another one, which goes on: nothing is told. What the
- * first thread has waited for is freed as soon as it has it.
+ * A task waits for a thread that waits for another one, which goes on: nothing is reported. The
+ * first thread's object is freed as soon as it has it.
  */
 SIM_WORLD(deadlock_quiet_threads, .heavy = true) {
     void (*const parts[])(void *) = {goes_on, keeps_and_wants};

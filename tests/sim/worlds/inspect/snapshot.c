@@ -1,11 +1,11 @@
 /*
  * snapshot.c: snapshots of all fibers, which run, wait and end meanwhile (core/watch/DEADLOCK.md,
- * "Holding a fiber that waits"). What a held fiber waits for is freed as soon as its wait has
+ * "Holding a fiber that waits"). The object of a held fiber's wait is freed as soon as the wait has
  * returned, and its frame is written over: a snapshot that still reads then has touched freed
  * memory, or races.
  *
- * The snapshots are brief: of fibers that do not wait they leave out what is only for show, and
- * unordered.
+ * The snapshots are brief: for fibers that do not wait they leave out fields that are only for
+ * show, and unordered.
  */
 #include "core/inspect/snapshot.h"
 
@@ -121,7 +121,7 @@ SIM_WORLD(snapshot_mutex, .heavy = true) {
     stop();
 }
 
-/* Two snapshots at once: the first to end must not let go what the other one holds. */
+/* Two snapshots at once: the first to end must not let go the other one's fibers. */
 SIM_WORLD(snapshot_twice, .heavy = true) {
     start(1);
     go(owns);

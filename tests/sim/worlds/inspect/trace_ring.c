@@ -27,7 +27,7 @@ static void leaves_marks(void *arg) {
     }
 }
 
-/* What is read is whole; what is there at rest is read, but for one slot. */
+/* Marks that are read are whole; all marks there at rest are read, except one slot. */
 static uint64_t read_all(void) {
     uint64_t tail = th_trace_ring_tail(&ring);
     uint64_t read = 0;

@@ -48,7 +48,7 @@ static int job(void *arg) {
     return 10 + i;
 }
 
-/* Makes a call, and checks what must hold whether it could be made or not. */
+/* Makes a call, and checks conditions that hold whether it could be made or not. */
 static int call(int i) {
     int result = -1;
     if (!pool) {
@@ -156,7 +156,7 @@ static void try_to_wait(void *unused) {
     crew_scrub();
 }
 
-/* A member waits for what a call would do for which there is no thread: the call ends. */
+/* A member waits for the effect of a call for which there is no thread: the call ends. */
 static const crew_play awaited = {make_two, end, 2, {try_to_wait, try_what_is_awaited}};
 CREW_WORLDS(blocking_awaited, awaited, .refusals = 2)
 

@@ -1,7 +1,7 @@
 /*
- * descriptor.c: the simulator's own pipes, sockets and listeners (src/platform/sim/files.h): what
- * calls on them return, and what they order between threads. Nothing of the library is in it but
- * the seam (src/platform/descriptor.h).
+ * descriptor.c: the simulator's own pipes, sockets and listeners (src/platform/sim/files.h): the
+ * results of calls on them, and the order that they create between threads. It uses nothing of the
+ * library but the seam (src/platform/descriptor.h).
  */
 #include <errno.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "sim.h"
 
 static int fds[2];
-static int data; /* plain: what the calls order */
+static int data; /* plain: ordered by the calls */
 static unsigned xtried;
 
 static int nonblocking(int fd) {
@@ -31,7 +31,7 @@ static void close_both(void) {
     sim_check(sim_descriptors() == 0);
 }
 
-/* ---- what calls return ---- */
+/* ---- results of calls ---- */
 
 /* Full, empty, half a transfer; the end; nobody reads. */
 SIM_WORLD(descriptor_pipe, .exhaustive = true) {
@@ -65,7 +65,7 @@ SIM_WORLD(descriptor_pipe, .exhaustive = true) {
     sim_check(sim_descriptors() == 0);
 }
 
-/* Half a close, a close; what was not read breaks the connection. */
+/* Half a close, a close; unread bytes break the connection. */
 SIM_WORLD(descriptor_pair, .exhaustive = true) {
     char text[4];
     th_os_kind kind = sim_pick(2) ? TH_OS_TCP : TH_OS_STREAM;
@@ -93,7 +93,7 @@ SIM_WORLD(descriptor_pair, .exhaustive = true) {
     sim_check(sim_descriptors() == 0);
 }
 
-/* ---- what calls order ---- */
+/* ---- order by calls ---- */
 
 static void writes_data(void *unused) {
     (void)unused;
@@ -101,7 +101,7 @@ static void writes_data(void *unused) {
     sim_check(th_os_io_write(fds[1], TH_OS_PIPE, "a", 1) == 1);
 }
 
-/* A thread that gets the byte sees what was done before the write. */
+/* A thread that gets the byte sees the writes before it was written. */
 SIM_WORLD(descriptor_write_orders, .exhaustive = true) {
     char c;
     make_pipe();
@@ -120,7 +120,7 @@ static void reads_after_data(void *unused) {
     sim_check(th_os_io_read(fds[0], TH_OS_PIPE, text, 4) == 4);
 }
 
-/* A thread that finds room sees what was done before the read that made it. */
+/* A thread that finds room sees the writes before the read that made it. */
 SIM_WORLD(descriptor_room_orders, .exhaustive = true) {
     make_pipe();
     sim_check(th_os_io_write(fds[1], TH_OS_PIPE, "abcd", 4) == 4);
@@ -141,8 +141,8 @@ static void tries(void *unused) {
 }
 
 /*
- * A thread that is told that there are bytes sees what another one did before it found none, though
- * the bytes come from another process.
+ * A thread that is notified of bytes sees another one's writes before it found none, though the
+ * bytes come from another process.
  */
 SIM_WORLD(descriptor_none_orders, .exhaustive = true) {
     make_pipe();
@@ -169,7 +169,7 @@ static void closes_after_data(void *unused) {
     th_os_io_close(fds[0]);
 }
 
-/* A number that comes back brings along what was done before it was closed; so does the end. */
+/* A number that comes back brings along the writes before its close; so does the end. */
 SIM_WORLD(descriptor_close_orders, .exhaustive = true) {
     make_pipe();
     int t = sim_spawn(closes_after_data, NULL);
@@ -194,7 +194,7 @@ static void closes_dup(void *arg) {
     th_os_io_close(others[i]);
 }
 
-/* The last duplicate ends it: what came before each close is known then. */
+/* The last duplicate ends it: the writes before each close are known then. */
 SIM_WORLD(descriptor_dup_orders, .exhaustive = true) {
     make_pipe();
     for (unsigned i = 0; i < 2; i++) {
@@ -259,7 +259,7 @@ static void connects(void *arg) {
     sim_outside_close(end);
 }
 
-/* Each connection is taken once; one that there is no descriptor for stays where it is. */
+/* Each connection is taken once; a connection without a descriptor stays in the listener. */
 SIM_WORLD(descriptor_accept, .exhaustive = true, .refusals = 2) {
     int listener = nonblocking(sim_listener(TH_OS_TCP, 2));
     int a = sim_spawn(connects, &listener);
@@ -293,7 +293,7 @@ static void connects_in_vain(void *arg) {
     }
 }
 
-/* A listener that closes resets what waits for it. */
+/* A listener that closes resets the waiting connections. */
 SIM_WORLD(descriptor_listener_close, .exhaustive = true) {
     int listener = nonblocking(sim_listener(TH_OS_TCP, 2));
     int t = sim_spawn(connects_in_vain, &listener);

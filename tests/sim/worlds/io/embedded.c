@@ -1,8 +1,8 @@
 /*
- * embedded.c: a bound thread that is embedded in a loop which is not ours (core/worker/POLLING.md,
- * "Embedded loops"), beside another bound thread. Posts, events and the set that
- * another thread opens meet the embedded thread while it is announced: in the other loop, on its
- * way there, and when it waits elsewhere after all. What is lost is a deadlock.
+ * embedded.c: a bound thread that is embedded in a foreign loop (core/worker/POLLING.md, "Embedded
+ * loops"), beside another bound thread. Posts, events and the set that another thread opens meet
+ * the embedded thread while it is announced: in the other loop, before it gets there, and when it
+ * waits elsewhere after all. A lost event is a deadlock.
  */
 #include <errno.h>
 
@@ -17,7 +17,7 @@
 static thrum_sched *sched;
 static int fds[2];
 static thrum_io io;
-static int data;       /* plain: what the writer did before */
+static int data;       /* plain: the writer's earlier writes */
 static uint32_t xdone; /* parts that have ended */
 static whole_gate bound_too, held;
 static thrum_sem sem, own;
@@ -43,7 +43,7 @@ static void end(void) {
 
 /*
  * The other loop: it waits for the embedded thread's descriptor, as long as the embedded thread
- * says.
+ * wants.
  */
 static void turns_until(unsigned n) {
     for (;;) {
@@ -95,7 +95,7 @@ static void writes(void *unused) {
 
 /* ---- alone ---- */
 
-/* A post comes when the embedded thread is in the other loop, or on its way. */
+/* A post comes when the embedded thread is in the other loop, or about to enter it. */
 SIM_WORLD(embedded_post, .heavy = true, .keeps_memory = true) {
     begin();
     int t = sim_spawn(posts, NULL);
@@ -170,15 +170,15 @@ static int holds(void *arg) {
 }
 
 /*
- * The embedded thread waits elsewhere after all: what is tied to its thread goes on there, and is
- * held up until a task that was posted has run. So a wake that the embedded thread has got is the
- * other thread's.
+ * The embedded thread waits elsewhere after all: work tied to its thread goes on there, and is held
+ * up until a task that was posted has run. So a wake that the embedded thread has got is the other
+ * thread's.
  */
 SIM_WORLD(embedded_elsewhere, .heavy = true, .keeps_memory = true) {
     thrum_attr attr = THRUM_ATTR_INIT;
     thrum_time next;
     begin();
-    bool first = sim_pick(2); /* the one that has bound itself last is woken first */
+    bool first = sim_pick(2); /* the thread that has bound itself last is woken first */
     if (!first) {
         sim_check(thrum_sched_unbind() == 0);
     }
@@ -195,7 +195,7 @@ SIM_WORLD(embedded_elsewhere, .heavy = true, .keeps_memory = true) {
     end();
 }
 
-static thrum_sem tied; /* what the fiber that is tied to the embedded thread waits for */
+static thrum_sem tied; /* the fiber tied to the embedded thread waits for this */
 static whole_gate posted, woken;
 
 static int holds_when_woken(void *arg) {
@@ -216,9 +216,9 @@ static void wakes_tied(void *unused) {
 }
 
 /*
- * The same where the embedded thread has been told of the task, and then gets what holds it from a
- * thread that knows nothing of that. Without a fence of its own it has the task from the word by
- * which it was told, and tells the other one.
+ * The same if the embedded thread has been notified of the task, and then gets the work that holds
+ * it from a thread that does not know that. Without its own fence it has the task from the word by
+ * which it was notified, and notifies the other one.
  */
 SIM_WORLD(embedded_elsewhere_told, .heavy = true, .keeps_memory = true) {
     thrum_attr attr = THRUM_ATTR_INIT;

@@ -1,8 +1,8 @@
 /*
  * io.c: the two directions of a descriptor (io/DIRECTION.md): calls against events, short reads,
- * who gets a readiness that several wait for, deadlines. By fibers, plain threads and mixtures of
- * them; a thread of its own has the events (crew_io). What a writer did before is plain data, and a
- * readiness that is lost is a deadlock. Closing is in io_close.c.
+ * the receiver of a readiness that several wait for, deadlines. By fibers, plain threads and
+ * mixtures of them; a separate thread has the events (crew_io). A writer's earlier writes are plain
+ * data, and a readiness that is lost is a deadlock. Closing is in io_close.c.
  */
 #include <errno.h>
 
@@ -20,7 +20,7 @@
 static int fds[2];
 static int other[2]; /* opens the set, where the descriptor itself is joined by a call */
 static thrum_io io, dummy;
-static int data;      /* plain: what the writer did before */
+static int data;      /* plain: the writer's earlier writes */
 static uint32_t xgot; /* bytes that have been read */
 
 static void take_over(thrum_io *out, int fd, bool joins) {
@@ -279,7 +279,10 @@ static void watches_then_reads(void *unused) {
     reads_one(unused);
 }
 
-/* A watcher and a reader get the same event; what the reader takes, the watcher waits for anew. */
+/*
+ * A watcher and a reader get the same event; the watcher waits again for bytes that the reader
+ * takes.
+ */
 static const crew_play watched = {
     pipe_made, all_closed, 3, {watches_then_reads, reads_one, writes_two_at_once}};
 IO_WORLDS(io_watch, watched)
@@ -299,9 +302,9 @@ static void writes_in_turn(void *unused) {
 static const crew_play in_turn = {pipe_made, all_closed, 3, {reads_one, reads_one, writes_in_turn}};
 IO_WORLDS(io_in_turn, in_turn)
 
-/* ---- telling (R15) ---- */
+/* ---- notifying (R15) ---- */
 
-static uint32_t xtold; /* what is told of */
+static uint32_t xtold; /* the subject of the notification */
 
 /* A caller that looks at the flag before each try, and finds nothing in the system. */
 static void waits_to_be_told(void *unused) {
@@ -311,7 +314,7 @@ static void waits_to_be_told(void *unused) {
         return; /* a plain thread asks the system */
     }
     sim_check(th_inside_enter(&inside, io, THRUM_IO_READ, THRUM_FOREVER) == 0);
-    while (!th_load_relaxed(&xtold)) { /* relaxed: the telling orders it */
+    while (!th_load_relaxed(&xtold)) { /* relaxed: the notification orders it */
         if (inside.ready) {
             th_inside_again(&inside);
         }
@@ -330,11 +333,14 @@ static void passes_through(void *unused) {
 
 static void tells(void *unused) {
     (void)unused;
-    th_store_relaxed(&xtold, 1u); /* relaxed: the telling publishes it */
+    th_store_relaxed(&xtold, 1u); /* relaxed: the notification publishes it */
     th_direction_tell(&th_record_at(fds[0])->directions[0]);
 }
 
-/* The telling may find the caller before its entry, inside, handed the direction, or waiting. */
+/*
+ * The notification may find the caller before its entry, inside, handed the direction, or
+ * waiting.
+ */
 static const crew_play told = {pipe_made, all_closed, 3, {waits_to_be_told, passes_through, tells}};
 SIM_WORLD(io_told_io, .keeps_memory = true) {
     crew_io(&told);

@@ -1,7 +1,7 @@
 /*
  * io_cancel.c: a cancelled read beside an event and a close (io/DIRECTION.md, R3, R5;
- * core/wait/WAITING.md, "Cancelling"). Each read ends once, with the byte or with a code that says
- * why; what it stood on is freed as soon as it has returned. A byte that no read has got lies there
+ * core/wait/WAITING.md, "Cancelling"). Each read ends once, with the byte or with a code for the
+ * reason; its memory is freed as soon as it has returned. A byte that no read has got lies there
  * still, and a readiness that a cancelled read leaves behind goes to the next one.
  */
 #include <errno.h>
@@ -17,7 +17,7 @@
 static thrum_sched *sched;
 static int fds[2];
 static thrum_io io;
-static int data;     /* plain: what the writer did before */
+static int data;     /* plain: the writer's earlier writes */
 static bool closing; /* the descriptor is closed at any time */
 
 static void begin(unsigned workers) {

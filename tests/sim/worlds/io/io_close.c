@@ -19,7 +19,7 @@
 static int fds[2];
 static int other[2]; /* opens the set, where the descriptor itself is joined by a call */
 static thrum_io io, dummy;
-static thrum_io again; /* what has the number behind it */
+static thrum_io again; /* the next owner of the number */
 static int anew[2];    /* the pipe of that */
 static th_os_identity meant;
 
@@ -158,7 +158,10 @@ CLOSE_WORLDS(io_release, released)
 
 /* ---- the number again (R6, R7) ---- */
 
-/* A call that is on its way in, and an event that is on its way out, when the number changes. */
+/*
+ * A call that is about to enter, and an event that is about to be delivered, when the number
+ * changes.
+ */
 static const crew_play reused = {make, end, 3, {reads, closes_and_opens, writes}};
 CLOSE_WORLDS(io_reuse, reused)
 
@@ -179,7 +182,7 @@ static void loses_and_opens(void *unused) {
 static const crew_play overridden = {make, end, 2, {writes, loses_and_opens}};
 CLOSE_WORLDS(io_override, overridden)
 
-/* A caller waits under the old one: it is told. */
+/* A caller waits under the old one: it is notified. */
 static void waits_till_told(void *unused) {
     char byte = 0;
     (void)unused;
@@ -233,8 +236,8 @@ static const crew_play used = {make_used, end, 4, {uses, uses, closes_and_opens,
 CLOSE_WORLDS(io_used, used)
 
 /*
- * The number comes back as soon as the uses have left it: what they have read of the record comes
- * before it is written anew.
+ * The number comes back as soon as the uses have left it: their reads of the record come before it
+ * is written anew.
  */
 static void takes_the_number_anew(void) {
     for (;;) {
@@ -258,7 +261,10 @@ static void closes_and_takes_the_number(void *unused) {
 static const crew_play used_again = {make_used, end, 3, {uses, uses, closes_and_takes_the_number}};
 CLOSE_WORLDS(io_used_again, used_again)
 
-/* The same with one that is given back: to its caller, or, while it is used, a duplicate. */
+/*
+ * The same with a descriptor that is given back: to its caller, or, while it is used, a
+ * duplicate.
+ */
 static void gives_back_and_takes_the_number(void *unused) {
     th_os_identity now = {0};
     th_os_kind kind;
@@ -274,9 +280,9 @@ static const crew_play used_released = {
     make_used, end, 3, {uses, uses, gives_back_and_takes_the_number}};
 CLOSE_WORLDS(io_used_released, used_released)
 
-/* ---- what is told of a number (core/inspect/world.h) ---- */
+/* ---- reports about a number (core/inspect/world.h) ---- */
 
-/* As long as the turn lasts it is told of the old pipe. */
+/* As long as the turn lasts, reports describe the old pipe. */
 static void tells(void *unused) {
     th_told said;
     (void)unused;

@@ -21,7 +21,7 @@ static int fds[2];
 static thrum_io io;
 static thrum_task *task;
 static whole_gate listed, ran;
-static int data;  /* plain: what the writer did before */
+static int data;  /* plain: the writer's earlier writes */
 static bool told; /* plain: the body is to find the byte */
 static unsigned runs;
 
@@ -175,7 +175,10 @@ SIM_WORLD(io_on_stop, .asleep = whole_asleep, .keeps_memory = true) {
 static int four[4];
 static thrum_io taken[2];
 
-/* Two threads take over what is in a part of the table that is not there yet; a stop reads it. */
+/*
+ * Two threads take over descriptors in a part of the table that is not there yet; a stop reads
+ * it.
+ */
 SIM_WORLD(io_table, .keeps_memory = true) {
     begin(1);
     sim_pipe(four);
@@ -294,7 +297,10 @@ static void stops(void *arg) {
     sim_check(thrum_sched_stop(arg) == 0);
 }
 
-/* Two schedulers wait under one descriptor; the one that gets its byte first stops meanwhile. */
+/*
+ * Two schedulers wait under one descriptor; the scheduler that gets its byte first stops
+ * meanwhile.
+ */
 SIM_WORLD(io_two_scheds, .heavy = true, .keeps_memory = true) {
     thrum_config config = whole_config(1);
     sim_pipe(fds);

@@ -1,8 +1,9 @@
 /*
  * poll.c: how workers wait for descriptors (core/worker/POLLING.md), on a bare scheduler: events
  * and wakes against going to sleep in a set, sets that other threads open, looks at the sets of
- * others. What an event does is the world's own: it reads a byte and opens a gate. A lost one is a
- * deadlock, or, at a moment when all threads sleep, an event in the set of a worker that is parked.
+ * others. The handler of an event is the world's own: it reads a byte and opens a gate. A lost one
+ * is a deadlock, or, at a moment when all threads sleep, an event in the set of a worker that is
+ * parked.
  */
 #include "core/ready/alarm.h"
 #include "core/due/poll.h"
@@ -19,10 +20,10 @@
 static thrum_sched *sched;
 static int fds[2][2];
 static whole_gate gates[4];   /* the first two: that a byte came through a pipe */
-static int data[2];           /* plain: what the writer did before */
+static int data[2];           /* plain: the writer's earlier writes */
 static th_poller *pollers[2]; /* where the pipes have been added */
 
-/* Events are told one by one, and each byte is read by one of those that are told. */
+/* Events are delivered one by one, and each byte is read by one of the receivers. */
 static void event(th_worker *by, uint64_t key, uint32_t bits) {
     char byte;
     (void)by;
@@ -66,7 +67,7 @@ static void add_here(thrum_task *self, void *arg) {
     add(arg);
 }
 
-/* The writer is a thread of the program: the system orders what it did before. */
+/* The writer is a thread of the program: the system orders its earlier writes. */
 static void writes(void *arg) {
     uintptr_t key = (uintptr_t)arg;
     data[key] = 1;
@@ -409,7 +410,10 @@ static void holds_until_told(thrum_task *self, void *arg) {
     whole_pass(&gates[3]);
 }
 
-/* A worker stands still for long, and the other one watches its set, and opens one for that. */
+/*
+ * A worker does not come round for long, and the other one watches its set, and opens one for
+ * that.
+ */
 SIM_WORLD(poll_watched, .asleep = whole_asleep_shared) {
     begin(2);
     add_at(0);

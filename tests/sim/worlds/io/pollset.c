@@ -1,7 +1,7 @@
 /*
  * pollset.c: the simulator's own sets of descriptors (src/platform/sim/pollset.c): that no edge is
- * lost, that each goes to one waiter, that a wake-up stays, what a close and a duplicate do.
- * Nothing of the library is in it but the seam (src/platform/descriptor.h).
+ * lost, that each goes to one waiter, that a wake-up stays, and the effects of a close and a
+ * duplicate. It uses nothing of the library but the seam (src/platform/descriptor.h).
  */
 #include <errno.h>
 
@@ -113,7 +113,7 @@ SIM_WORLD(pollset_writer, .exhaustive = true) {
     end();
 }
 
-/* A socket's writer is told later, when half of the room is free. */
+/* A socket's writer is notified later, when half of the room is free. */
 SIM_WORLD(pollset_writer_socket, .exhaustive = true) {
     sim_check(th_os_pollset_open(&set) == 0);
     sim_pair(TH_OS_TCP, fds);
@@ -185,7 +185,7 @@ static void takes_one(void *unused) {
     th_or_relaxed(&xevents, one.key == KEY ? 1u : 2u);
 }
 
-/* Two events wake both waiters; one that has one place leaves the other event to the other. */
+/* Two events wake both waiters; a waiter with one place leaves the other event to the other. */
 SIM_WORLD(pollset_two_waiters) {
     int more[2];
     make();
@@ -214,8 +214,8 @@ static void adds(void *unused) {
 }
 
 /*
- * What is ready when it is added has an event. The thread that gets it, or a false one, sees what
- * was done before.
+ * A descriptor that is ready when it is added has an event. The thread that gets it, or a false
+ * one, sees the earlier writes.
  */
 SIM_WORLD(pollset_add, .exhaustive = true) {
     make();
@@ -354,7 +354,7 @@ SIM_WORLD(pollset_dup, .exhaustive = true) {
 
 /* ---- refusals ---- */
 
-/* What is refused leaves nothing open. */
+/* A refused call leaves nothing open. */
 SIM_WORLD(pollset_refused, .refusals = 3) {
     int code = th_os_pollset_open(&set);
     sim_check(code == 0 || code == -EMFILE || code == -ENOMEM);

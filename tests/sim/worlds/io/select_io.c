@@ -1,8 +1,8 @@
 /*
  * select_io.c: a select among a channel, an event and a descriptor (src/sync/CHANNELS.md, "Select";
- * io/DIRECTION.md, R14): against what makes its cases happen, one or two at a time, a close, and
- * the deadline. What it says that it took is taken, the rest is still there. By fibers and plain
- * threads; a thread of its own has the events (crew_io).
+ * io/DIRECTION.md, R14): against the actions that make its cases happen, one or two at a time, a
+ * close, and the deadline. A case that it reports as taken is taken, the rest is still there. By
+ * fibers and plain threads; a separate thread has the events (crew_io).
  */
 #include <errno.h>
 
@@ -23,12 +23,12 @@ static int fds[2];
 static thrum_io io;
 static thrum_chan *chan;
 static thrum_event *event;
-static int data[CASES]; /* plain: what the one that makes it happen did before */
-static int got;         /* what the select returned */
+static int data[CASES]; /* plain: the earlier writes of the thread that makes it happen */
+static int got;         /* the select's result */
 static int status;
-static bool given[CASES]; /* what was made to happen */
+static bool given[CASES]; /* the cases made to happen */
 static bool closed;
-static int anew[2]; /* what has the number behind it */
+static int anew[2]; /* the next owners of the number */
 static thrum_io again;
 
 static void make(size_t capacity, thrum_event_mode mode) {
@@ -55,7 +55,7 @@ static void make_rendezvous(void) {
     make(0, THRUM_EVENT_AUTO);
 }
 
-/* What was given and not taken is there, and the select stands nowhere. */
+/* Things given and not taken are there, and the select is on no list. */
 static void accounted_for(void) {
     int element;
     char byte;
@@ -116,7 +116,7 @@ static void selects_until_soon(void *unused) {
     select_until(thrum_now() + SOON);
 }
 
-/* ---- what makes its cases happen ---- */
+/* ---- the causes of its cases ---- */
 
 static void sends(void *unused) {
     const int element = 5;
@@ -145,7 +145,7 @@ static void closes(void *unused) {
     crew_scrub();
 }
 
-/* The number comes back at once: the select is not of the new one, and is told. */
+/* The number comes back at once: the select does not belong to the new one, and is notified. */
 static void closes_and_opens(void *unused) {
     closes(unused);
     sim_pipe(anew);

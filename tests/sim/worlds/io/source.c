@@ -15,7 +15,7 @@
 static thrum_sched *sched;
 static thrum_source *source;
 static uint32_t xready; /* operations that have ended, and not been asked for */
-static int data[2];     /* plain: what an operation writes, and the body before it begins one */
+static int data[2];     /* plain: writes of an operation, and of the body before it begins one */
 static unsigned ended;
 static bool inside; /* plain: of `ask` alone */
 static whole_gate begun, all;
@@ -41,10 +41,10 @@ static void begin(bool whole) {
     sim_check(thrum_source_open(&source, sched, ask, NULL) == 0);
 }
 
-/* What nobody is told of. */
+/* An operation without a notice. */
 static void operate(void *gate) {
     if (gate) {
-        whole_pass(gate); /* only what has begun ends */
+        whole_pass(gate); /* only operations that have begun end */
     }
     for (int i = 0; i < 2; i++) {
         data[i] = 1;
@@ -125,7 +125,7 @@ static void posts_and_ends(void *unused) {
     thrum_source_end(source);
 }
 
-/* An end of another thread, after it posted what the operation was for: idle is behind both. */
+/* An end by another thread, after it posted the operation's consumer: idle is behind both. */
 SIM_WORLD(source_idle, .asleep = whole_asleep_shared, .keeps_memory = true) {
     begin(false);
     sim_check(thrum_source_begin(source) == 0);
@@ -142,7 +142,7 @@ static void ends(void *unused) {
     thrum_source_end(source);
 }
 
-/* Whoever can close it sees what was written before the end. */
+/* A thread that can close it sees the writes before the end. */
 SIM_WORLD(source_close_sees, .asleep = whole_asleep_shared, .keeps_memory = true) {
     begin(true);
     sim_check(thrum_source_begin(source) == 0);

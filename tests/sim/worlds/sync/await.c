@@ -1,7 +1,7 @@
 /*
  * await.c: waits of tasks (core/wait/WAITING.md, "Waits of tasks"), on a bare scheduler: the waker
  * against the beginning of the wait, its deadline, a cancel and another waiter. The body frees the
- * task, the wait and what it waited for, so whatever still touches one of them uses freed memory.
+ * task, the wait and its object, so any later access to one of them uses freed memory.
  */
 #include <errno.h>
 
@@ -27,9 +27,9 @@ static thrum_sem *sem;
 static thrum_event *event;
 static thrum_chan *chan;
 static whole_gate begun, ended;
-static int data;    /* plain: what the waker did before */
+static int data;    /* plain: the waker's earlier writes */
 static int outcome; /* plain: of the wait */
-static bool keeps;  /* constant: the test looks at what was waited for afterwards */
+static bool keeps;  /* constant: the test checks the object afterwards */
 static int64_t deadline = THRUM_FOREVER;
 
 static void start(void) {
@@ -56,7 +56,7 @@ static void body(thrum_task *self, void *arg) {
     is_over(code);
 }
 
-/* Begins the wait in a task; what is there at once is taken at once. */
+/* Begins the wait in a task; an object that is there is taken at once. */
 static void begins(thrum_task *self, void *arg) {
     (void)self, (void)arg;
     place *p = of_wait;
@@ -132,7 +132,7 @@ SIM_WORLD(await_chan, .asleep = whole_asleep) {
     sim_check(thrum_chan_destroy(chan) == 0);
 }
 
-/* ---- against what ends it early ---- */
+/* ---- against an early end ---- */
 
 /* The unit was taken, or it is still there: never both, never neither. */
 static void accounted_for(void) {
@@ -174,7 +174,7 @@ static void begins_and_tells(thrum_task *self, void *arg) {
     whole_open(&begun);
 }
 
-/* Its deadline has passed: it cancels what waits. */
+/* Its deadline has passed: it cancels waiters. */
 static void stops(void) {
     int code = thrum_sched_stop_until(sched, 1);
     sim_check(code == 0 || code == -ETIMEDOUT);
@@ -200,7 +200,7 @@ SIM_WORLD(await_sem_stopped) {
 
 /* ---- beside another waiter ---- */
 
-static int other; /* plain: what the thread's wait returned */
+static int other; /* plain: the result of the thread's wait */
 
 static void waits(void *arg) {
     (void)arg;

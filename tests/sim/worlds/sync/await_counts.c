@@ -1,8 +1,8 @@
 /*
  * await_counts.c: waits of tasks for counts, turns and objects (core/wait/WAITING.md, "Waits of
- * tasks"), on a bare scheduler: what ends the wait against its beginning and its deadline, of a
- * pool also against a cancel and a post that is refused. The body frees what was waited for where
- * nobody else needs it.
+ * tasks"), on a bare scheduler: the end of the wait against its beginning and its deadline, for a
+ * pool also against a cancel and a post that is refused. The body frees the object if nobody else
+ * needs it.
  */
 #include <errno.h>
 
@@ -25,9 +25,9 @@ static thrum_sem *sem;
 static thrum_tickets *tickets;
 static thrum_ticket *first, *second;
 static thrum_pool *pool;
-static void *lent; /* plain: what the thread has borrowed */
+static void *lent; /* plain: the object that the thread has borrowed */
 static whole_gate ended;
-static int data;    /* plain: what the other side did before */
+static int data;    /* plain: the other side's earlier writes */
 static int outcome; /* plain: of the wait */
 static bool keeps;  /* constant: another thread uses the task, so it is freed behind that one */
 static int64_t deadline = THRUM_FOREVER;
@@ -75,7 +75,7 @@ static void body(thrum_task *self, void *arg) {
     is_over(p, thrum_await_end(&p->await));
 }
 
-/* Begins the wait in a task; what is there at once is taken at once. */
+/* Begins the wait in a task; an object that is there is taken at once. */
 static void begins(thrum_task *self, void *arg) {
     (void)self, (void)arg;
     place *p = of_wait;

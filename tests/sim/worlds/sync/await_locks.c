@@ -1,7 +1,7 @@
 /*
  * await_locks.c: waits of tasks for locks, conditions and barriers (core/wait/WAITING.md, "Waits of
  * tasks"), on a bare scheduler: against the unlock, the signal and the last to come, deadlines, and
- * threads that want the same. What was waited for is freed by the body where nobody else needs it.
+ * threads that want the same. The body frees the object if nobody else needs it.
  */
 #include <errno.h>
 
@@ -28,7 +28,7 @@ static bool flag;     /* plain, under the mutex */
 static int outcome;   /* plain: of the wait */
 static int other;     /* plain: of the thread's */
 static bool reads;    /* constant */
-static bool frees;    /* constant: the body frees what it waited for */
+static bool frees;    /* constant: the body frees its object */
 static int64_t deadline = THRUM_FOREVER;
 
 static void start(void) {
@@ -57,7 +57,7 @@ static void free_rwlock(void) {
     sim_free(rwlock);
 }
 
-/* ---- what has the lock does ---- */
+/* ---- actions under the lock ---- */
 
 static void change(void) {
     sim_check(a == b);
@@ -205,7 +205,7 @@ SIM_WORLD(await_read, .asleep = whole_asleep) {
     sim_check(outcome == 0 && a == 1 && b == 1);
 }
 
-/* A writer that gives up between a reader that has it and one that wants it. */
+/* A writer that gives up between a reader that holds the lock and a reader that wants it. */
 SIM_WORLD(await_write_late, .asleep = whole_asleep, .timers_max = 2) {
     start();
     make_rwlock();
@@ -313,7 +313,7 @@ SIM_WORLD(await_cond_late, .asleep = whole_asleep, .timers_max = 2) {
 
 static void at_barrier(int code) {
     outcome = code;
-    sim_check(code < 0 || b == 1); /* what the other wrote before it came */
+    sim_check(code < 0 || b == 1); /* the other's writes before it came */
     sim_free(of_wait);
     whole_open(&ended);
 }

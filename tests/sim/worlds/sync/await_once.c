@@ -1,8 +1,8 @@
 /*
- * await_once.c: waits of tasks for what is done once (core/wait/WAITING.md, "Waits of tasks"), on a
- * bare scheduler: beside a thread whose function succeeds or fails, before, while and after the
- * wait begins; with a deadline, a cancel, or a task that cannot be posted. A task that has the turn
- * ends it in another run.
+ * await_once.c: waits of tasks for a once (core/wait/WAITING.md, "Waits of tasks"), on a bare
+ * scheduler: beside a thread whose function succeeds or fails, before, while and after the wait
+ * begins; with a deadline, a cancel, or a task that cannot be posted. A task that has the turn ends
+ * it in another run.
  */
 #include <errno.h>
 
@@ -22,8 +22,8 @@ static thrum_sched *sched;
 static place *of_wait;
 static thrum_once *once;
 static whole_gate ended;
-static int made;     /* plain: written by who has the turn, once */
-static int theirs;   /* constant: what the thread's function returns */
+static int made;     /* plain: written by the owner of the turn, once */
+static int theirs;   /* constant: the result of the thread's function */
 static int failed;   /* plain: of the thread's function */
 static int outcome;  /* plain: of the wait */
 static bool keeps;   /* constant: another thread uses the task, so it is freed behind that one */
@@ -41,7 +41,7 @@ static void is_over(place *p, int code) {
     whole_open(&ended);
 }
 
-/* In a run of its own: what is to be done. */
+/* In its own run: the work of the once. */
 static void does(thrum_task *self, void *arg) {
     (void)self;
     made++;
@@ -120,7 +120,7 @@ static void play(void) {
     sim_free(once);
 }
 
-/* One of the two does it, and the other sees what it wrote. */
+/* One of the two does it, and the other sees its writes. */
 SIM_WORLD(await_once, .asleep = whole_asleep) {
     play();
     sim_check(outcome == 0 && failed == 0);
@@ -169,7 +169,7 @@ SIM_WORLD(await_once_fails_cancelled, .asleep = whole_asleep) {
 
 /* ---- a task that cannot be posted ---- */
 
-/* The call that begins the wait is told, or has what came before the refusal. */
+/* The call that begins the wait returns the refusal, or the result from before it. */
 SIM_WORLD(await_once_refused, .asleep = whole_asleep) {
     nowhere = true;
     play();

@@ -12,7 +12,7 @@
 #define LATER 1000000
 
 static thrum_barrier *barrier;
-static int data[4]; /* plain: what each thread wrote before it came */
+static int data[4]; /* plain: each thread's writes before it came */
 static int codes[4];
 static uint32_t xlast; /* parts that have yet to come back */
 static uint32_t xgo;
@@ -35,7 +35,7 @@ static void make_two(void) {
 
 /* ---- two ---- */
 
-/* The woken one frees it: the one that came last must have touched it for the last time. */
+/* The woken one frees it: the last to come must have touched it for the last time. */
 static void come_and_free(unsigned me) {
     data[me] = 1;
     int result = thrum_barrier_wait(barrier);
@@ -94,7 +94,7 @@ static void last_c(void *unused) {
     come_last_frees(2);
 }
 
-/* All see what all wrote; one of them is told that it was the last. */
+/* All see all writes; one of them learns that it was the last. */
 static const crew_play three = {make_three, NULL, 3, {last_a, last_b, last_c}};
 CREW_WORLDS(barrier_three, three, .exhaustive = true)
 

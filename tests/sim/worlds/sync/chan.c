@@ -12,7 +12,7 @@
 #define LATER 1000000
 
 static thrum_chan *chan;
-static int data[3];     /* plain: what a send publishes; index: the sender */
+static int data[3];     /* plain: published by a send; index: the sender */
 static unsigned got[3]; /* elements received; index: the sender */
 static int codes[2];    /* results of the sends */
 static int end_code;    /* result of the receive that found it closed, or was late */
@@ -187,7 +187,7 @@ static void close_it(void *unused) {
     sim_check(thrum_chan_close(chan) == 0);
 }
 
-/* What a send says that it sent was received, or lies there still. */
+/* An element that a send reports as sent was received, or is still there. */
 static void all_accounted_for(void) {
     int elem;
     while (thrum_chan_try_recv(chan, &elem) == 0) {

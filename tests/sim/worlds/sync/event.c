@@ -9,7 +9,7 @@
 #include "sync/wordlock.h"
 
 static thrum_event *event;
-static int data; /* plain: what the signal publishes */
+static int data; /* plain: published by the signal */
 static unsigned counter;
 static uint32_t xleft;
 static uint32_t xitems;
@@ -103,7 +103,7 @@ static void wait_last_frees(void *unused) {
     }
 }
 
-/* A manual event lets all through; the last of them frees it while the signal may be on its way. */
+/* A manual event lets all through; the last of them frees it while the signal may be under way. */
 static const crew_play manual_all = {
     make_manual, NULL, 3, {wait_last_frees, wait_last_frees, signal_once}};
 CREW_WORLDS(event_manual_all, manual_all, .exhaustive = true)

@@ -1,7 +1,7 @@
 /*
- * hints.c: where tasks are queued and found on a sharded scheduler, with any config:
- * forks that overflow rings of two, hints, batches, what thieves, rescuers and takers move. Bare
- * schedulers: each task runs exactly once, and knows what its poster wrote.
+ * hints.c: where tasks are queued and found on a sharded scheduler, with any config: forks that
+ * overflow rings of two, hints, batches, moves by thieves, rescuers and takers. Bare schedulers:
+ * each task runs exactly once, and sees its poster's writes.
  */
 #include "base/atomic.h"
 #include "core/state/worker.h"
@@ -114,7 +114,7 @@ static void in_turn(thrum_task *self, void *arg) {
     order[place++] = whole_number(self);
 }
 
-/* What one thread posts begins in that order, whatever the config. */
+/* One thread's posts begin in their order, with any config. */
 SIM_WORLD(hints_order_external, .asleep = whole_asleep) {
     begin(1);
     for (unsigned i = 0; i < 5; i++) {
@@ -135,7 +135,7 @@ static void posts_in_order(thrum_task *self, void *arg) {
     post(4, in_turn, THRUM_HINT_NEXT);
 }
 
-/* NEXT is next; YIELD comes behind what is queued. */
+/* NEXT is next; YIELD comes behind queued work. */
 SIM_WORLD(hints_order_inside, .asleep = whole_asleep) {
     thrum_config config = whole_config(1);
     config.local_capacity = 4;
@@ -199,7 +199,7 @@ SIM_WORLD(hints_streams, .asleep = whole_asleep) {
     end(1);
 }
 
-/* ---- what is behind the asymmetric fence, while its owner comes and goes ---- */
+/* ---- work behind the asymmetric fence, while its owner comes and goes ---- */
 
 static whole_gate gate;
 
@@ -291,15 +291,15 @@ SIM_WORLD(hints_backoff_beside, .asleep = whole_asleep) {
 
 static uint32_t xheld;
 
-/* A run that is long enough: its thief does not back off for it, but only as told below. */
+/* A run that is long enough: its thief does not back off for it, but only as described below. */
 static void long_leaf(thrum_task *self, void *arg) {
     whole_count(self, arg);
     th_here()->backoff.at = 0;
 }
 
 /*
- * Does what a thief that backs off from it would do. Wakes a worker by two in its queue, and holds
- * the thread.
+ * Acts like a thief that backs off from it. Wakes a worker by two in its queue, and holds the
+ * thread.
  */
 static void is_left_alone(thrum_task *self, void *arg) {
     th_worker *worker = th_here();

@@ -14,7 +14,7 @@
 #include "core/state/worker.h"
 #include "crew.h"
 
-static uint32_t xindex; /* a key's index, told without ordering anything */
+static uint32_t xindex; /* a key's index, passed without ordering anything */
 static thrum_key keys[5];
 static unsigned destroyed[5];
 static int values[5];
@@ -28,7 +28,7 @@ static void count(void *value) {
     destroyed[i]++;
 }
 
-/* Does what a task's end does. */
+/* Acts like a task's end. */
 static void end_of_run(void) {
     th_key_values_end(&th_thread_self()->key_values, true);
 }
@@ -53,7 +53,7 @@ static void use_told(void *unused) {
     sim_check(destroyed[0] == (code == 0));
 }
 
-/* A key is told by a number alone: a thread that sees that it exists sees its destructor. */
+/* A key is only a number: a thread that sees that it exists sees its destructor. */
 SIM_WORLD(key_told, .exhaustive = true) {
     int t = sim_spawn(use_told, NULL);
     make_and_tell(NULL);

@@ -38,7 +38,10 @@ SIM_WORLD(lock_two, .exhaustive = true, .preemptions = 4, .spurious = 3) {
     sim_check(entered == 4 && lock.xword == 0);
 }
 
-/* Three threads: one that takes it after waiting keeps the mark, or a third one sleeps for ever. */
+/*
+ * Three threads: a thread that takes it after waiting keeps the mark, or a third one sleeps for
+ * ever.
+ */
 SIM_WORLD(lock_three, .exhaustive = true, .spurious = 3) {
     int a = sim_spawn(twice, NULL);
     int b = sim_spawn(twice, NULL);

@@ -1,6 +1,6 @@
 /*
  * mutex.c: the mutex (src/sync/LOCKS.md, "Mutex"): a running caller that passes the queue, the one
- * waiter that is on its way, the hand-over after 1 ms, unlock against free.
+ * woken waiter, the hand-over after 1 ms, unlock against free.
  */
 #include <thrum/mutex.h>
 
@@ -83,12 +83,12 @@ static void some_counted(void) {
 static const crew_play pair = {make, two_counted, 2, {count_once, count_once}};
 CREW_WORLDS(mutex_pair, pair, .exhaustive = true)
 
-/* Overtaking: the thread that unlocks comes back at once, past the one that was woken. */
+/* Overtaking: the thread that unlocks comes back at once, past the woken waiter. */
 static const crew_play rounds = {make, four_counted, 2, {count_twice, count_twice}};
 CREW_WORLDS(mutex_rounds, rounds, .exhaustive = true)
 CREW_WORLD_SCHED(mutex_rounds, rounds)
 
-/* A queue of two stands behind the owner, and another thread only tries. */
+/* A queue of two is behind the owner, and another thread only tries. */
 static const crew_play queue = {
     make, some_counted, 4, {count_once, count_once, count_once, count_if_free}};
 CREW_WORLDS(mutex_queue, queue)
@@ -107,8 +107,8 @@ static void leave_last_frees(void *unused) {
 }
 
 /*
- * A count under the mutex says which owner is the last, which frees it; the one before may still be
- * unlocking.
+ * A count under the mutex shows which owner is the last, which frees it; the one before may still
+ * be unlocking.
  */
 static const crew_play last_frees = {
     make, NULL, 3, {leave_last_frees, leave_last_frees, leave_last_frees}};
@@ -144,7 +144,7 @@ static void destroy_when_free(void *unused) {
     sim_free(mutex);
 }
 
-/* It is destroyed as soon as it is not held: what the last owner left is visible. */
+/* It is destroyed as soon as it is not held: the last owner's writes are visible. */
 static const crew_play destroyed = {make, NULL, 2, {destroy_when_free, lock_and_tell}};
 CREW_WORLDS(mutex_destroyed, destroyed, .exhaustive = true)
 
@@ -180,7 +180,7 @@ CREW_WORLD_SCHED(mutex_handoff, handoff)
 
 static void make_about_to_look(void) {
     make();
-    mutex->reserved_pad = 30; /* every 32nd unlock looks at the one on its way */
+    mutex->reserved_pad = 30; /* every 32nd unlock checks the woken waiter */
 }
 
 static void overtake_then_let_in(void *unused) {
@@ -192,7 +192,7 @@ static void overtake_then_let_in(void *unused) {
     lock();                    /* this may pass it */
     sim_pass(2 * MS);
     bool was_passed = counter == 0;
-    thrum_mutex_unlock(mutex); /* this hands over, also when that waiter is on its way */
+    thrum_mutex_unlock(mutex); /* this hands over, even if that waiter has been woken */
     lock();
     sim_check(!was_passed || counter == 1);
     thrum_mutex_unlock(mutex);

@@ -13,7 +13,7 @@
 #define LATER 1000000
 
 static thrum_once *once;
-static unsigned calls; /* plain: what the functions write, each after the one before */
+static unsigned calls; /* plain: the functions' writes, one after the other */
 static unsigned fails;
 static unsigned refused; /* calls whose functions failed, counted by the last one */
 static unsigned late[2];
@@ -101,7 +101,10 @@ static void run_last_frees(void *unused) {
     }
 }
 
-/* The first call fails; a waiter, or the next to come, makes it, and sees what the first wrote. */
+/*
+ * The first call fails; a waiter, or the next to come, makes it, and sees the first one's
+ * writes.
+ */
 static const crew_play fail = {
     make_for_three, NULL, 3, {run_last_frees, run_last_frees, run_last_frees}};
 CREW_WORLDS(once_fails, fail, .exhaustive = true)
@@ -130,7 +133,7 @@ static void asked_after(void) {
     end();
 }
 
-/* The next to try is the owner, and is told so if its function calls the same once again. */
+/* The next to try is the owner, and gets an error if its function calls the same once again. */
 static const crew_play asks = {make_for_two, asked_after, 2, {run_asking, run_asking}};
 CREW_WORLDS(once_fails_asking, asks, .exhaustive = true)
 

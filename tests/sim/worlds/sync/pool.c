@@ -11,7 +11,7 @@
 #define LATER 1000000
 
 typedef struct object {
-    unsigned uses; /* plain: what its borrowers write */
+    unsigned uses; /* plain: its borrowers' writes */
 } object;
 
 static thrum_pool *pool;
@@ -101,7 +101,7 @@ static const crew_play one = {make_one, end, 3, {borrow, borrow, borrow_if_free}
 CREW_WORLDS(pool_one, one, .exhaustive = true)
 CREW_WORLD_SCHED(pool_one, one)
 
-/* What an object holds goes with it. */
+/* An object's contents go with it. */
 static void used_twice(void) {
     void *item;
     sim_check(thrum_pool_try_borrow(pool, &item) == 0);
@@ -204,7 +204,7 @@ static void borrow_two_may_fail(void *unused) {
     crew_scrub();
 }
 
-/* The borrower that is told has nothing; the other one gets both. */
+/* The borrower that gets the error has nothing; the other one gets both. */
 static const crew_play failing = {make_failing, end, 2, {borrow_two_may_fail, borrow_two_may_fail}};
 CREW_WORLDS(pool_failing, failing, .exhaustive = true)
 
@@ -220,7 +220,7 @@ static void borrow_and_tell(void *unused) {
     void *item;
     sim_check(thrum_pool_borrow(pool, &item) == 0);
     use(item);
-    /* relaxed: the pool must order what follows */
+    /* relaxed: the pool must order the following access */
     th_sub_relaxed(&xlast, 1u);
     thrum_pool_give_back(pool, item);
     crew_scrub();

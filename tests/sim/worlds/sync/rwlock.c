@@ -93,7 +93,10 @@ CREW_WORLD_SCHED(rwlock_readers, readers)
 static const crew_play mixture = {make, three_written, 3, {read_twice, write_twice, write_once}};
 CREW_WORLDS(rwlock_mixture, mixture, .exhaustive = true)
 
-/* Rounds of readers that others join (src/sync/LOCKS.md, "Rounds"): who comes back joins one. */
+/*
+ * Rounds of readers that others join (src/sync/LOCKS.md, "Rounds"): a reader that comes back joins
+ * one.
+ */
 static void two_written(void) {
     sim_check(a == 2 && b == 2);
     end();

@@ -11,7 +11,7 @@
 #define LATER 1000000
 
 static thrum_chan *chans[2];
-static int data[4];     /* plain: what a send publishes; index: the element */
+static int data[4];     /* plain: published by a send; index: the element */
 static unsigned got[4]; /* elements received; index: the sender */
 static unsigned sent[4];
 static int result[2]; /* results of the selects */
@@ -44,7 +44,7 @@ static void took(int elem) {
     sim_check(got[elem]++ == 0);
 }
 
-/* What was received was sent; what was sent and not received lies in a channel. */
+/* Received elements were sent; elements sent and not received are in a channel. */
 static void accounted_for(void) {
     for (unsigned i = 0; i < 2; i++) {
         int elem;

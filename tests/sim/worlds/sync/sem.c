@@ -10,7 +10,7 @@
 #include "sync/wordlock.h"
 
 static thrum_sem *sem;
-static int data[2]; /* plain: what the posts publish */
+static int data[2]; /* plain: published by the posts */
 static unsigned counter;
 static uint32_t xlast; /* parts that have yet to be let through */
 static uint32_t xgo;
@@ -104,7 +104,10 @@ static void wait_for_both(void *unused) {
     end();
 }
 
-/* Two posts meet a wait that takes both units: what either wrote is visible, however they met. */
+/*
+ * Two posts meet a wait that takes both units: both posters' writes are visible, however they
+ * met.
+ */
 static const crew_play two_posters = {make_empty, NULL, 3, {wait_for_both, post, post_second}};
 CREW_WORLDS(sem_two_posters, two_posters)
 
@@ -117,7 +120,10 @@ static void wait_for_two(void *unused) {
     end();
 }
 
-/* Two posts meet a wait for both units: what either wrote is visible, also what was put by. */
+/*
+ * Two posts meet a wait for both units: both posters' writes are visible, also with a unit put
+ * by.
+ */
 static const crew_play two_at_once = {make_empty, NULL, 3, {wait_for_two, post, post_second}};
 CREW_WORLDS(sem_n, two_at_once)
 CREW_WORLD_SCHED(sem_n, two_at_once)

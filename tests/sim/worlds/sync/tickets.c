@@ -12,7 +12,7 @@
 
 static thrum_tickets *tickets;
 static thrum_ticket *t[4];
-static int data[4]; /* plain: what each writes before it is done */
+static int data[4]; /* plain: each one's writes before it is done */
 static unsigned turns;
 static uint32_t xlast; /* parts that have yet to come back */
 
@@ -115,7 +115,7 @@ static void make_for_three(void) {
     xlast = 3;
 }
 
-/* In its turn each is alone, and sees what those before it wrote. */
+/* In its turn each is alone, and sees the writes of those before it. */
 static void take_turn(unsigned i) {
     take(i);
     sim_check(thrum_ticket_wait(t[i]) == 0);
@@ -192,7 +192,7 @@ CREW_WORLDS(tickets_destroyed, destroyed)
 
 static thrum_sched *sched;
 static unsigned ran;
-static int said[2]; /* what the wait returns in the function */
+static int said[2]; /* the result of the wait in the function */
 
 /* Frees its ticket as soon as it has begun. */
 static int on_call(void *arg) {

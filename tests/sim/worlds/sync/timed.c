@@ -1,7 +1,7 @@
 /*
  * timed.c: waits with a deadline against the wake that races with it, by threads and by fibers.
- * What was handed over was taken, what was not is still there, and the primitive may go once every
- * wait has returned: at once, where the wait that got something was the only one.
+ * Anything handed over was taken, the rest is still there, and the primitive may go once every wait
+ * has returned: at once, if the wait that got something was the only one.
  */
 #include <errno.h>
 
@@ -100,7 +100,7 @@ static void sem_take_for_good(void *arg) {
     got[1] = 1;
 }
 
-/* A late wait stands before one without a deadline: that one gets the unit. */
+/* A late wait is before one without a deadline: that one gets the unit. */
 static void sem_passed_after(void) {
     sim_check(got[1] == 1 && got[0] + units_left() == 1);
     sim_check(thrum_sem_destroy(sem) == 0);
@@ -335,7 +335,7 @@ static void cond_after(void) {
     sim_free(mutex);
 }
 
-/* One signal, one waiter that may be late, one that waits for ever: in the end that one has it. */
+/* One signal, one waiter that may be late, one without a deadline: in the end that one has it. */
 static const crew_play cond_late = {cond_before, cond_after, 3, {cond_try, cond_await, cond_tell}};
 CREW_WORLDS(timed_cond, cond_late, .timers_max = 3)
 CREW_WORLD_SCHED(timed_cond, cond_late)
@@ -357,7 +357,7 @@ static void sleeps(void *arg) {
 static void nothing(void) {
 }
 
-/* Sleeps are never short; each stands alone. */
+/* Sleeps are never short; each is independent. */
 static const crew_play sleep_two = {nothing, NULL, 2, {sleeps, sleeps}};
 CREW_WORLDS(timed_sleep, sleep_two, .exhaustive = true, .timers_max = 2)
 CREW_WORLD_SCHED(timed_sleep, sleep_two)

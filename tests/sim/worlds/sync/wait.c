@@ -15,9 +15,9 @@ static uint64_t xword; /* a list of its own, as a primitive has one */
 static uint32_t xnarrow;
 static void *first;
 static void *last;
-static th_waiter *shared; /* used where the list is not what is tested */
+static th_waiter *shared; /* used if the list is not under test */
 static uint32_t xthere;
-static int data[2]; /* plain: what the wakers wrote */
+static int data[2]; /* plain: the wakers' writes */
 static unsigned claimed;
 
 static th_waitlist list(void) {
@@ -30,7 +30,7 @@ static th_waiter *new_waiter(void) {
     return waiter;
 }
 
-/* What a wait leaves behind may be overwritten at once. */
+/* A wait's memory may be overwritten at once. */
 static void gone(th_waiter *waiter) {
     sim_free(waiter);
     crew_scrub();

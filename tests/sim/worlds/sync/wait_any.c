@@ -1,7 +1,7 @@
 /*
  * wait_any.c: a wait on several lists (core/wait/WAITING.md) by way of events: against signals,
- * timeouts and another such wait. What it says that it consumed is consumed, the rest is still
- * there, and the waiter may free what it waited on.
+ * timeouts and another such wait. An event that it reports as consumed is consumed, the rest is
+ * still there, and the waiter may free its objects.
  */
 #include <errno.h>
 
@@ -12,7 +12,7 @@
 #define LATER 1000000
 
 static thrum_event *events[2];
-static int data[2]; /* plain: what each signal publishes */
+static int data[2]; /* plain: published by each signal */
 static int got[2];  /* results of the waits */
 
 static void make(thrum_event_mode mode) {
@@ -126,7 +126,7 @@ static void both_accounted_for(void) {
     }
 }
 
-/* A wait that may be late meets two signals: what it did not say that it took is there. */
+/* A wait that may be late meets two signals: an event that it did not report as taken is there. */
 static const crew_play late = {make_auto, both_accounted_for, 3, {wait_late, signal_a, signal_b}};
 CREW_WORLDS(wait_any_late, late, .exhaustive = true, .timers_max = 2)
 CREW_WORLD_SCHED(wait_any_late, late)

@@ -9,7 +9,7 @@
 #include "sync/wordlock.h"
 
 static thrum_waitgroup *wg;
-static int data[3]; /* plain: what the dones publish */
+static int data[3]; /* plain: published by the dones */
 static uint32_t xleft;
 static uint32_t xgo;
 
@@ -55,7 +55,7 @@ static void wait_and_free(void *unused) {
     end();
 }
 
-/* Each done has touched the waitgroup for the last time, and what all wrote is visible. */
+/* Each done has touched the waitgroup for the last time, and all writes are visible. */
 static const crew_play handover = {make_2, NULL, 3, {wait_and_free, first_done, second_done}};
 CREW_WORLDS(waitgroup_handover, handover, .exhaustive = true)
 CREW_WORLD_SCHED(waitgroup_handover, handover)
@@ -144,7 +144,7 @@ static void wait_raise_wait(void *unused) {
     crew_scrub();
 }
 
-/* A waiter that was let through uses it again, while the other one may still be on its way. */
+/* A waiter that was let through uses it again, while the other one may still be waking up. */
 static const crew_play reused = {make_1, end, 3, {wait_raise_wait, wait_only, first_done}};
 CREW_WORLDS(waitgroup_reused, reused)
 

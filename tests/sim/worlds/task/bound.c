@@ -1,5 +1,5 @@
 /*
- * bound.c: threads that are bound to a scheduler, with workers and without: they wait, run what is
+ * bound.c: threads that are bound to a scheduler, with workers and without: they wait, run work
  * tied to them, are woken late, and leave (core/bound/BOUND.md).
  */
 #include <errno.h>
@@ -65,7 +65,7 @@ static void posts_external(void *arg) {
     sim_check(thrum_go_with(&attr, posts, NULL) == 0);
 }
 
-/* No workers: what a thread posts that is not bound runs on the one that waits, asleep or not. */
+/* No workers: posts of a thread that is not bound run on the waiting one, asleep or not. */
 SIM_WORLD(bound_external_post, .heavy = true) {
     begin(0);
     int t = sim_spawn(posts_external, NULL);
@@ -156,7 +156,7 @@ static void binds_and_runs(void *arg) {
     unbind();
 }
 
-/* Two threads are bound at once; one waits for the idleness of what the other one runs. */
+/* Two threads are bound at once; one waits until the other one's work is idle. */
 SIM_WORLD(bound_wait_idle, .heavy = true) {
     begin(0);
     posts_itself(NULL);
@@ -183,7 +183,7 @@ static void binds_if_it_may(void *arg) {
 }
 
 /*
- * Stop waits until all have unbound, and runs what is left; a thread that comes too late is told.
+ * Stop waits until all have unbound, and runs the rest; a thread that comes too late gets an error.
  */
 SIM_WORLD(bound_stop, .heavy = true) {
     begin(0);
@@ -226,7 +226,7 @@ static void binds_and_waits(void *arg) {
     unbind();
 }
 
-/* The stopper is bound, and has in its queue what the other one needs to unbind. */
+/* The stopper is bound, and has in its queue work that the other one needs to unbind. */
 SIM_WORLD(bound_stopper, .heavy = true) {
     begin(0);
     bind();
@@ -292,9 +292,9 @@ static void waits_at_its_root(void *arg) {
 }
 
 /*
- * A stop past its deadline cancels what a bound thread waits for by itself. Until the thread has
- * left it holds the semaphore's list, and it finds work then, of which there is more: so it tells
- * other bound threads of that, and the stop wants that list meanwhile.
+ * A stop past its deadline cancels a bound thread's own wait. Until the thread has left, it holds
+ * the semaphore's list, and it finds one of several pieces of work then: so it notifies other bound
+ * threads, and the stop wants that list meanwhile.
  */
 SIM_WORLD(bound_stop_cancels_root, .heavy = true) {
     thrum_attr attr = THRUM_ATTR_INIT;

@@ -1,7 +1,7 @@
 /*
- * bound_watch.c: no workers: what is loose (posted from a thread that is not bound, or due) is seen
- * to as long as a bound thread sleeps, whatever becomes of the thread that was woken for it
- * (core/bound/BOUND.md, "The watch"). Threads stand still in their own code, or in a body, until
+ * bound_watch.c: no workers: loose work (posted from a thread that is not bound, or due) is served
+ * as long as a bound thread sleeps, whatever the thread that was woken for it does
+ * (core/bound/BOUND.md, "The watch"). Threads are held up in their own code, or in a body, until
  * others have run it: if no thread comes for it, all sleep.
  */
 #include "base/atomic.h"
@@ -11,8 +11,8 @@
 #define LATER 1000
 
 static thrum_sched *sched;
-static thrum_sem mine;   /* what the thread that then stands still waits for */
-static thrum_sem theirs; /* what the other one waits for */
+static thrum_sem mine;   /* the wait of the thread that is then held up */
+static thrum_sem theirs; /* the wait of the other one */
 static whole_gate through;
 static whole_gate bound_too;
 static int told; /* plain */
@@ -79,7 +79,7 @@ static void goes_on(void (*posts)(void *)) {
     whole_stop(sched);
 }
 
-/* A deadline passes, and the thread that was told of it goes on with code of its own. */
+/* A deadline passes, and the thread that was notified of it goes on with its own code. */
 SIM_WORLD(bound_watch_deadline, .heavy = true) {
     goes_on(posts_later);
 }
@@ -92,7 +92,7 @@ SIM_WORLD(bound_watch_work, .heavy = true) {
     goes_on(posts_now);
 }
 
-/* ---- beside a body that stands still ---- */
+/* ---- beside a body that is held up ---- */
 
 static void tells_all(thrum_task *self, void *arg) {
     tells(self, arg);
@@ -196,8 +196,8 @@ SIM_WORLD(bound_watch_fiber, .heavy = true) {
 }
 
 /*
- * There is work to run at once. The thread that was woken for it takes the fiber without a fence on
- * its way, so only its end of the sleep tells it that there is more.
+ * There is work to run at once. The thread that was woken for it takes the fiber without a fence,
+ * so only the end of its sleep shows it that there is more.
  */
 SIM_WORLD(bound_watch_fiber_work, .heavy = true) {
     fiber_stands_still(posts_tells_all_now, wakes_me_then);
@@ -242,7 +242,7 @@ static void waits_for_theirs(void *arg) {
     sim_check(thrum_sched_unbind() == 0);
 }
 
-/* Each body stands still until the other one runs: two threads sleep, and both are needed. */
+/* Each body holds its thread until the other one runs: two threads sleep, and both are needed. */
 static void two_meet(void (*posts)(void *)) {
     begin();
     thrum_task_init(&meeting[0], meets, NULL);
@@ -264,7 +264,7 @@ SIM_WORLD(bound_watch_batch, .heavy = true) {
 
 /*
  * The same, posted one by one: a thread that finds the turn taken may sleep, and the holder of the
- * turn wakes one that did.
+ * turn wakes one that does.
  */
 SIM_WORLD(bound_watch_turns, .heavy = true) {
     two_meet(posts_two_now);

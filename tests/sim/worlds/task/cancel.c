@@ -36,7 +36,7 @@ static bool stop_late(void) {
 
 /* ---- waits that nothing else ends ---- */
 
-/* Frees what it waited on as soon as the wait has returned: no thread may still touch it. */
+/* Frees its object as soon as the wait has returned: no thread may still touch it. */
 static int waits_and_frees(void *arg) {
     thrum_sem *sem = arg;
     codes[0] = thrum_sem_wait(sem);
@@ -44,7 +44,7 @@ static int waits_and_frees(void *arg) {
     return 0;
 }
 
-/* The fiber is on its way to the wait, in it, or has not begun. */
+/* The fiber is about to wait, waits, or has not begun. */
 SIM_WORLD(cancel_sem, .heavy = true) {
     begin(1);
     thrum_sem *sem = sim_alloc(sizeof *sem);
@@ -106,7 +106,7 @@ static void posts_two(void *arg) {
 }
 
 /*
- * A unit goes to the wait that says that it has one, or stays; what its giver wrote comes with it.
+ * A unit goes to the wait that reports one, or stays; its giver's writes come with it.
  */
 SIM_WORLD(cancel_against_post, .heavy = true) {
     begin(1);
@@ -252,7 +252,7 @@ static void cancel_scopes(unsigned workers, bool can_order, bool nested) {
     sim_check(codes[1] == (nested ? -ECANCELED : 0));
 }
 
-/* A task opens a scope, fills it and joins it: the join says what the stop did. */
+/* A task opens a scope, fills it and joins it: the join reports the stop. */
 SIM_WORLD(cancel_open_scope, .heavy = true) {
     cancel_scopes(1, true, false);
 }

@@ -1,7 +1,7 @@
 /*
  * cancel_chan.c: stop_until past its deadline against channels, select and a wait for any event:
- * cancel against send, close and signal (src/sync/CHANNELS.md; core/wait/WAITING.md). What was not
- * received was not sent.
+ * cancel against send, close and signal (src/sync/CHANNELS.md; core/wait/WAITING.md). Elements that
+ * were not received were not sent.
  */
 #include <errno.h>
 
@@ -14,7 +14,7 @@ static thrum_event events[2];
 static int codes[2];
 static unsigned got[2]; /* index: the element */
 static unsigned sent;   /* of element 0: how many were sent */
-static int told;        /* plain: what goes with the element */
+static int told;        /* plain: published with the element */
 
 static void begin(unsigned workers) {
     thrum_config config = whole_config(workers);
@@ -138,7 +138,7 @@ static void signals_both(void *arg) {
     thrum_event_signal(&events[0]);
 }
 
-/* What a cancelled wait for any event did not take is there. */
+/* An event that a cancelled wait did not take is there. */
 SIM_WORLD(cancel_wait_any, .heavy = true) {
     begin(1);
     go(waits_any, NULL);

@@ -35,7 +35,7 @@ static void begin(unsigned workers, bool can_order) {
     thrum_sem_init(&shared_sem, 0);
 }
 
-/* Frees what it waited on as soon as the wait has returned: no thread may still touch it. */
+/* Frees its object as soon as the wait has returned: no thread may still touch it. */
 static int waits_and_frees(void *arg) {
     thrum_sem *sem = arg;
     int code = thrum_sem_wait(sem);
@@ -70,7 +70,7 @@ static void cancel_calls(unsigned workers, bool can_order, unsigned count) {
     whole_stop(sched);
 }
 
-/* The call is not forked yet, given away, on its way to the wait, or in it. */
+/* The call is not forked yet, given away, about to wait, or waiting. */
 SIM_WORLD(cancel_delegated_one, .heavy = true) {
     cancel_calls(1, true, 1);
 }
@@ -105,7 +105,7 @@ static int forks_a_taker_and_a_waiter(void *arg) {
     return 7;
 }
 
-/* One of two on the list goes, whichever stands first: the other one must still be found. */
+/* One of two on the list goes, whichever is first: the other one must still be found. */
 SIM_WORLD(cancel_delegated_left, .heavy = true) {
     begin(1 + sim_pick(2), true);
     thrum_handle *handle = spawn(forks_a_taker_and_a_waiter, (void *)(uintptr_t)sim_pick(2));
@@ -162,8 +162,8 @@ static void cancels(void *arg) {
 
 /*
  * The call ends as its task is cancelled, and another task waits on its fiber next. The cancel must
- * not take that task for it: the task gets a unit, and what the cancelled call did not take is
- * left.
+ * not take that task for it: the task gets a unit, and a unit that the cancelled call did not take
+ * is left.
  */
 SIM_WORLD(cancel_delegated_against_end, .heavy = true) {
     begin(1, true);
@@ -189,7 +189,7 @@ static int runs_a_graph(void *arg) {
     sim_check(thrum_dag_node(dag, waits_and_frees, fresh_sem()) == 0);
     sim_check(thrum_dag_node(dag, waits_and_frees, fresh_sem()) == 1);
     int code = thrum_dag_run(dag);
-    sim_check(thrum_dag_destroy(dag) == 0); /* this frees what its strands inherited */
+    sim_check(thrum_dag_destroy(dag) == 0); /* this frees its strands' inherited state */
     return code;
 }
 

@@ -38,7 +38,7 @@ static int join(thrum_handle *handle) {
 
 /* ---- one task ---- */
 
-/* Frees what it waited on as soon as the wait has returned: no thread may still touch it. */
+/* Frees its object as soon as the wait has returned: no thread may still touch it. */
 static int waits_and_frees(void *arg) {
     thrum_sem *sem = arg;
     int code = thrum_sem_wait(sem);
@@ -64,7 +64,7 @@ static void cancel_a_wait(unsigned workers, bool can_order, thrum_fn fn) {
     whole_stop(sched);
 }
 
-/* The task is on its way to the wait, in it, or has not begun. */
+/* The task is about to wait, waits, or has not begun. */
 SIM_WORLD(cancel_one_sem, .heavy = true) {
     cancel_a_wait(1, true, waits_and_frees);
 }
@@ -91,7 +91,7 @@ static void posts(void *arg) {
     thrum_sem_post(&shared_sem);
 }
 
-/* The unit goes to the wait that says that it has it, or stays. */
+/* The unit goes to the wait that reports it, or stays. */
 SIM_WORLD(cancel_one_against_post, .heavy = true) {
     begin(1);
     thrum_handle *handle = spawn(takes_a_unit, NULL);
@@ -190,7 +190,7 @@ static void posts_then_spawns(void *arg) {
 
 /*
  * The first task waits when the cancel looks round for the late one, which then runs where the
- * first one was: what the first one waited on must not be taken for the late one's.
+ * first one was: the first one's object must not be taken for the late one's.
  */
 SIM_WORLD(cancel_one_on_a_used_fiber, .heavy = true) {
     begin(1);
@@ -323,7 +323,7 @@ static int both_fail(void *arg) {
     return 0;
 }
 
-/* The cancel, or the child's failure, comes first; each ends what waits. */
+/* The cancel, or the child's failure, comes first; each ends the waits. */
 SIM_WORLD(scope_cancel_against_failure, .heavy = true) {
     begin(2);
     sim_check(join(spawn(both_fail, NULL)) == 0);

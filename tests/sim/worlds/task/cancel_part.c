@@ -44,7 +44,7 @@ static thrum_sem *fresh_sem(void) {
     return sem;
 }
 
-/* Frees what it waited on as soon as the wait has returned: no thread may still touch it. */
+/* Frees its object as soon as the wait has returned: no thread may still touch it. */
 static int waits_and_frees(void *arg) {
     thrum_sem *sem = arg;
     int code = thrum_sem_wait(sem);
@@ -125,7 +125,7 @@ static int part_that_forks(void *arg) {
     return result;
 }
 
-/* Others make what it forks, for the part. */
+/* Others make its forked calls, for the part. */
 SIM_WORLD(part_delegated, .heavy = true) {
     begin(2, true);
     sim_check(join(spawn(part_that_forks, NULL)) == -ECANCELED);
@@ -298,7 +298,7 @@ static int late_above(void *arg) {
 
 /*
  * The child of the scope below may see the deadline and end while another's cancel, which lets
- * others run, has not come to that scope: its join says all the same that it was late.
+ * others run, has not come to that scope: its join still reports that it was late.
  */
 SIM_WORLD(scope_late_below, .heavy = true) {
     begin(2, true);

@@ -1,6 +1,6 @@
 /*
- * cancel_seen.c: a task that finds itself cancelled sees what its canceller has written before,
- * with nothing but thrum_cancelled between them (core/wait/WAITING.md, "Cancelling").
+ * cancel_seen.c: a task that finds itself cancelled sees its canceller's earlier writes, with
+ * nothing but thrum_cancelled between them (core/wait/WAITING.md, "Cancelling").
  */
 #include <errno.h>
 
@@ -69,7 +69,7 @@ static void looks(void *arg) {
         th_snapshot_begin(&snapshot, sched);
         th_snapshot_end(&snapshot);
     }
-    th_store_relaxed(&xlooked, 1); /* relaxed: as it says there */
+    th_store_relaxed(&xlooked, 1); /* relaxed: as there */
 }
 
 /* A stop past its deadline, beside a thread that writes the same word. */

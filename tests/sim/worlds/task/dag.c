@@ -89,7 +89,7 @@ static int fails(void *arg) {
     return -5;
 }
 
-/* Two nodes fail beside each other, and what comes after is left out. */
+/* Two nodes fail beside each other, and their successors are skipped. */
 static int failing(void *arg) {
     (void)arg;
     thrum_dag *dag;
@@ -107,9 +107,9 @@ static int failing(void *arg) {
 }
 
 /*
- * One of two nodes fails, and what comes after is left out: the strand of the other one, which may
- * be the last to count it down, must see the mark. (Where both fail, the last to count down has
- * marked it.)
+ * One of two nodes fails, and its successors are skipped: the strand of the other one, which may be
+ * the last to count it down, must see the mark. (If both fail, the last to count down has marked
+ * it.)
  */
 static int skipping(void *arg) {
     (void)arg;
@@ -159,7 +159,7 @@ static int run_twice(void *arg) {
     return 0;
 }
 
-/* Two tasks run it, and what one gives up the other takes up; then it is freed. */
+/* Two tasks run it, and the other takes up nodes that one gives up; then it is freed. */
 static int runs_at_once(void *arg) {
     (void)arg;
     sim_check(thrum_dag_create(&two_at_once) == 0);
@@ -194,7 +194,10 @@ static void grow_shared(void *arg) {
     sim_check(number == 2 || number == -EBUSY);
 }
 
-/* Two threads run it, at once or in turn; a third one adds to it, or is told that it runs. */
+/*
+ * Two threads run it, at once or in turn; a third one adds to it, or gets the error that it
+ * runs.
+ */
 SIM_WORLD(dag_busy) {
     sim_check(thrum_dag_create(&shared) == 0);
     for (int i = 0; i < 2; i++) {

@@ -2,8 +2,8 @@
  * fork.c: forks and joins (src/parallel/README.md): the owner against thieves and rescuers.
  *
  * First on workers that are nothing but their forks: threads that fork, and threads that steal,
- * rescue, and run what was queued. The records lie in memory that is freed after the join, so a
- * thread that still touches one is seen; the calls touch plain data.
+ * rescue, and run queued work. The records lie in memory that is freed after the join, so a thread
+ * that still touches one is seen; the calls touch plain data.
  */
 #include <errno.h>
 
@@ -25,12 +25,12 @@ static struct {
     th_chain queued;
     uint32_t xover;
     uint32_t xcalls;
-    bool twice; /* what a pop says is asked again, as by a join that follows a take_back */
+    bool twice; /* a pop is repeated, as by a join that follows a take_back */
 } mini;
 
 static th_fork *forks;
-static int given[FORKS]; /* plain: what the owner wrote before the fork */
-static int done[FORKS];  /* plain: what the calls wrote */
+static int given[FORKS]; /* plain: the owner's writes before the fork */
+static int done[FORKS];  /* plain: the calls' writes */
 
 static void submit(th_worker *worker, th_work *work, unsigned hint) {
     (void)worker;
@@ -119,7 +119,7 @@ static void pop(unsigned i) {
     sim_check(result == given[i] + 2);
 }
 
-/* Forks and joins in some order that nests; now and then it does what a suspend does. */
+/* Forks and joins in some order that nests; now and then it acts like a suspend. */
 static void fork_and_join(unsigned steps, bool gives) {
     unsigned count = 0;
     unsigned calls = 0;
@@ -185,7 +185,10 @@ SIM_WORLD(fork_two_rescuers, .refusals = 2) {
     play(2, rescuer, true, 6, false);
 }
 
-/* The owner suspends in between: what was offered, private or just being rescued is queued once. */
+/*
+ * The owner suspends in between: forks that were offered, private or just being rescued are queued
+ * once.
+ */
 SIM_WORLD(fork_given) {
     play(1, thief, false, 7, true);
 }

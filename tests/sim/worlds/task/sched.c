@@ -44,7 +44,7 @@ static void go(thrum_fn fn, void *arg) {
     sim_check(thrum_go_with(&attr, fn, arg) == 0);
 }
 
-/* Node i has the children 2i and 2i + 1; what they wrote is there after the joins. */
+/* Node i has the children 2i and 2i + 1; their writes are there after the joins. */
 static int tree(void *arg) {
     unsigned i = (unsigned)(uintptr_t)arg;
     if (i < 4) {
@@ -231,8 +231,8 @@ static int yields_behind(void *arg) {
 }
 
 /*
- * A fiber that yields comes behind what was queued then; also a pinned one, and beside one that
- * polls.
+ * A fiber that yields comes behind the work queued then; also a pinned one, and beside a polling
+ * one.
  */
 SIM_WORLD(sched_yield_order, .heavy = true, .asleep = whole_asleep) {
     begin(1, sim_pick(2) ? THRUM_GLOBAL : THRUM_SHARDED);
@@ -260,7 +260,7 @@ static void reads_metrics(void *arg) {
     }
 }
 
-/* Metrics are read meanwhile: each figure is one that it had; they never go back. */
+/* Metrics are read meanwhile: each figure is a value that it had; they never go back. */
 SIM_WORLD(sched_metrics, .heavy = true, .asleep = whole_asleep) {
     begin(2, THRUM_SHARDED);
     int t = sim_spawn(reads_metrics, NULL);
@@ -289,8 +289,8 @@ static void travels(thrum_task *self, void *arg) {
 }
 
 /*
- * Each scheduler counts what came from the other as an external thread's; neither rests before all
- * have ended.
+ * Each scheduler counts work from the other as an external thread's; neither rests before all have
+ * ended.
  */
 SIM_WORLD(sched_two, .asleep = whole_asleep) {
     thrum_config config = whole_config(1);

@@ -15,8 +15,8 @@
 
 static th_slab *slab;
 static thrum_handle *handle;
-static int data;  /* plain: what the task did */
-static int after; /* plain: what the joiner did before, for the last user of the slab */
+static int data;  /* plain: the task's writes */
+static int after; /* plain: the joiner's earlier writes, for the last user of the slab */
 
 static void *alloc(void *ctx, size_t size) {
     (void)ctx;
@@ -69,7 +69,7 @@ static void detach(void *unused) {
 static const crew_play joined = {make, close_slab, 2, {join, finish}};
 CREW_WORLDS(spawn_joined, joined, .exhaustive = true)
 
-/* Who gives it up once more is always told: it never looks as if it had only ended. */
+/* A caller that gives it up twice always gets the error: it never looks as if it had only ended. */
 static void detach_and_look(void *unused) {
     detach(unused);
     uintptr_t state = th_load_relaxed(&handle->xjoin);
@@ -217,7 +217,7 @@ static int join_self(void *unused) {
 static int start_self(void *unused) {
     (void)unused;
     thrum_attr attr = THRUM_ATTR_INIT;
-    attr.flags = THRUM_PINNED; /* it runs behind this one: it reads what is written here */
+    attr.flags = THRUM_PINNED; /* it runs behind this one: it reads the writes from here */
     sim_check(thrum_spawn_with(&given, &attr, join_self, NULL) == 0);
     int result = 0;
     sim_check(thrum_join(given, &result) == 0);
@@ -225,7 +225,7 @@ static int start_self(void *unused) {
     return 0;
 }
 
-/* A task that would join itself is told so, and the handle stays. */
+/* A task that would join itself gets an error, and the handle stays. */
 SIM_WORLD(spawn_self_sched, .heavy = true, .runs = 500) {
     thrum_sched *sched = crew_sched_start();
     int result = -1;
@@ -258,7 +258,7 @@ SIM_WORLD(spawn_go_sched, .heavy = true) {
 }
 
 /*
- * Memory may be refused while it runs: a spawn says so, and starts nothing; a task that has no
+ * Memory may be refused while it runs: a spawn returns that, and starts nothing; a task that has no
  * stack waits for one.
  */
 static int parent_refused(void *unused) {

@@ -49,7 +49,7 @@ static void chain(thrum_task *self, void *arg) {
     }
 }
 
-/* What tasks post while a stop is on is accepted, and waited for. */
+/* Posts by tasks while a stop is on are accepted, and waited for. */
 SIM_WORLD(stop_drains, .asleep = whole_asleep) {
     begin_bare(2);
     whole_post(sched, 0, chain, NULL);
@@ -93,9 +93,8 @@ static void ran_if_accepted(unsigned from, unsigned to) {
 static const unsigned numbers[] = {0, 1, 2, 3, 4, 5, 6, 7};
 
 /*
- * Enter and leave: what an external thread posts beside a stop is refused, or runs; nothing is
- * freed before the external thread has left, and one that comes later finds that the scheduler is
- * gone.
+ * Enter and leave: an external thread's post beside a stop is refused, or runs; nothing is freed
+ * before the external thread has left, and a later one finds that the scheduler is gone.
  */
 SIM_WORLD(stop_external, .asleep = whole_asleep) {
     begin_bare(1);
@@ -258,7 +257,7 @@ static void go(thrum_fn fn, void *arg) {
     sim_check(thrum_go_with(&attr, fn, arg) == 0);
 }
 
-/* Wakes go through while it stops; the waker of the last fiber may still be on its way out. */
+/* Wakes go through while it stops; the waker of the last fiber may still be leaving. */
 SIM_WORLD(stop_waker, .heavy = true, .asleep = whole_asleep) {
     begin(1);
     thrum_event_init(&event, THRUM_EVENT_MANUAL, false);
@@ -362,7 +361,7 @@ SIM_WORLD(stop_run, .heavy = true) {
     sim_check(results[0] == 7 && results[1] == 7);
 }
 
-/* ---- what stopping orders ---- */
+/* ---- order by stopping ---- */
 
 static int written; /* plain */
 
@@ -384,7 +383,7 @@ static void begin_with_hook(unsigned workers) {
     sched = whole_start(&config);
 }
 
-/* The workers' last hook comes after what the caller of stop wrote before it. */
+/* The workers' last hook comes after the stop caller's earlier writes. */
 SIM_WORLD(stop_hook, .heavy = true) {
     begin_with_hook(1);
     written = 7;
@@ -409,7 +408,7 @@ static void posts_until_refused(void *arg) {
     }
 }
 
-/* A thread that is refused may read what was written before the stop: mostly why. */
+/* A refused thread may read writes from before the stop: mostly the reason. */
 SIM_WORLD(stop_refusal_tells) {
     begin_bare(1);
     int t = sim_spawn(posts_until_refused, NULL);

@@ -1,8 +1,8 @@
 /*
- * stop_until.c: stopping while tasks wait (core/control/STOP.md, core/task/TASKS.md): what only a
- * wakeup could end is cancelled when nothing else is left; deadlines are waited for, and cancelled
- * once stop's own has passed; then another stop ends it. The races: stop's check against the last
- * wakeup, its cancel against wakeups, deadlines and posts of bodies.
+ * stop_until.c: stopping while tasks wait (core/control/STOP.md, core/task/TASKS.md): waits that
+ * only a wakeup could end are cancelled when nothing else is left; deadlines are waited for, and
+ * cancelled once stop's own has passed; then another stop ends it. The races: stop's check against
+ * the last wakeup, its cancel against wakeups, deadlines and posts of bodies.
  */
 #include <errno.h>
 
@@ -99,7 +99,7 @@ SIM_WORLD(stop_waits, .asleep = whole_asleep) {
     }
 }
 
-/* A task that a deadline wakes wakes the one that waits: that one is not cancelled. */
+/* A task that a deadline wakes wakes the waiting one, which is not cancelled. */
 static void wakes_next(thrum_task *self, void *arg) {
     unsigned i = look(self);
     (void)arg;
@@ -240,7 +240,7 @@ static void until(unsigned workers, thrum_policy policy) {
     }
 }
 
-/* Past it what waits for a deadline is cancelled, and a second stop ends it. */
+/* Past it, waits for a deadline are cancelled, and a second stop ends it. */
 SIM_WORLD(stop_until_1, .asleep = whole_asleep) {
     until(1, THRUM_SHARDED);
 }
@@ -263,7 +263,7 @@ SIM_WORLD(stop_until_wakeup, .asleep = whole_asleep, .timers_max = 3) {
     sim_check(runs[0] == 1);
 }
 
-/* A body goes on posting its task: once it is cancelled it is told. */
+/* A body goes on posting its task: once it is cancelled it gets the error. */
 static void ticks(thrum_task *self, void *arg) {
     (void)arg;
     look(self);
@@ -300,7 +300,7 @@ static void holds(thrum_task *self, void *arg) {
     whole_pass(&gate);
 }
 
-/* One thread's stop is too late, another one's ends it, and knows what the first has cancelled. */
+/* One thread's stop is too late, another one's ends it, and sees the first one's cancels. */
 SIM_WORLD(stop_until_taken_over, .asleep = whole_asleep_shared) {
     begin(1, THRUM_SHARDED);
     post_after(0, body, 40 * LATER);
@@ -325,7 +325,7 @@ static thrum_sched *other;
 
 static whole_gate taken_over;
 
-/* Stays: at its end it would take locks, which would order what it did. */
+/* Stays: at its end it would take locks, which would order its writes. */
 static void stops_once_and_stays(void *arg) {
     stops_once(arg);
     whole_pass(&taken_over);

@@ -1,9 +1,8 @@
 /*
  * task.c: the states of an intrusive task (core/task/TASKS.md): posts, wakeups, signals, deadlines
- * and cancels that meet, on a bare scheduler. Each world says what races with what; in all of them
- * what a thread wrote before it woke the task is plain data, and the run that it woke reads it. A
- * run that is lost shows as one that stop had to cancel. What bodies do to their own task is in
- * task_body.c.
+ * and cancels that meet, on a bare scheduler. Each world names its race; in all of them a thread's
+ * writes before it woke the task are plain data, and the run that it woke reads them. A lost run
+ * shows as a task that stop had to cancel. Actions of bodies on their own task are in task_body.c.
  */
 #include <errno.h>
 
@@ -13,12 +12,12 @@
 
 #define SOON 300      /* about as long as a few steps take */
 #define LATER 1000000 /* far off: the clock must jump */
-#define WHILE 4       /* runs that a world can tell apart */
+#define WHILE 4       /* runs that a world can distinguish */
 
 static thrum_sched *sched;
 static thrum_task *task;
 
-/* What each run found. The runs of one task come one after the other. */
+/* The findings of each run. The runs of one task come one after the other. */
 static unsigned runs;
 static bool expired[WHILE], cancelled[WHILE], signaled[WHILE];
 static int64_t due; /* the deadline of the only post */
@@ -64,14 +63,14 @@ static void until_later(void *arg) {
     sim_check(thrum_task_post_until(sched, task, due) == 0);
 }
 
-/* ---- what is told before a wakeup ---- */
+/* ---- data published before a wakeup ---- */
 
 static int told;
 static uint32_t xcame; /* the same for a run that may not know whether it was woken */
 
 static void tell(void) {
     told = 7;
-    th_store_relaxed(&xcame, 1u); /* relaxed: what follows orders it */
+    th_store_relaxed(&xcame, 1u); /* relaxed: the following calls order it */
 }
 
 static void wakes(void *arg) {
@@ -121,7 +120,7 @@ SIM_WORLD(task_signal_2, .asleep = whole_asleep) {
     post_beside(2, signals);
 }
 
-/* The same with a post to run at once: what comes meanwhile is remembered for the next one. */
+/* The same with a post to run at once: wakeups meanwhile are remembered for the next one. */
 static void reads_if_woken(thrum_task *self, void *arg) {
     (void)arg;
     unsigned n = look(self);
@@ -148,7 +147,7 @@ static void await_begun(unsigned n) {
 
 /*
  * One wakeup and two posts, the second once the first run has begun: the wakeup is absorbed by that
- * run, which then sees what it tells, or it is remembered for the second post.
+ * run, which then sees the waker's data, or it is remembered for the second post.
  */
 static void once_of_two(unsigned workers, void (*with)(void *)) {
     begin(workers);
@@ -202,7 +201,7 @@ static void wakes_1(void *arg) {
     wakes_as(1);
 }
 
-/* Waits again until both have told it: each wakeup has a run that sees what it tells. */
+/* Waits again until both have come: each wakeup has a run that sees its data. */
 static void until_both(thrum_task *self, void *arg) {
     (void)arg;
     unsigned n = look(self);
@@ -271,8 +270,8 @@ SIM_WORLD(task_wakeup_and_signal, .asleep = whole_asleep) {
 }
 
 /*
- * The same, but the sender of the signal tells something, too. The wakeup may come while the signal
- * is pending, and adds nothing then: so the receiver of the signal must see what the wakeup tells.
+ * The same, but the sender of the signal publishes data, too. The wakeup may come while the signal
+ * is pending, and adds nothing then: so the receiver of the signal must see the wakeup's data.
  */
 static void signals_1(void *arg) {
     (void)arg;
@@ -324,7 +323,7 @@ static void deadline_beside(unsigned workers, void (*with)(void *), thrum_time a
     sim_check(expired[0] || with == wakes || signaled[0]);
 }
 
-/* The wakeup meets the deadline: one of them makes it due, and the cause says so. */
+/* The wakeup meets the deadline: one of them makes it due, and the cause shows which. */
 SIM_WORLD(task_wakeup_deadline, .asleep = whole_asleep, .timers_max = 3) {
     deadline_beside(1, wakes, LATER);
 }
@@ -345,7 +344,7 @@ SIM_WORLD(task_signal_deadline_soon, .asleep = whole_asleep) {
     deadline_beside(1, signals, SOON);
 }
 
-/* There is only the deadline: one run, in time; the clock stands still for nothing else. */
+/* There is only the deadline: one run, in time; the clock stops for nothing else. */
 SIM_WORLD(task_deadline, .asleep = whole_asleep) {
     begin(2);
     make_task(never_early);

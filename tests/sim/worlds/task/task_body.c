@@ -1,5 +1,5 @@
 /*
- * task_body.c: what bodies do to their own intrusive task (core/task/TASKS.md): free it, post it
+ * task_body.c: actions of bodies on their own intrusive task (core/task/TASKS.md): free it, post it
  * again to wait, move it to another scheduler; and wakers, senders and cancels at that moment. The
  * memory is watched: a thread that still touches a task that its body has freed is found.
  */
@@ -16,7 +16,7 @@ static thrum_sched *sched;
 static thrum_sched *other;
 static thrum_task *task;
 static unsigned runs;
-static int told; /* plain: written before what begins the run that reads it */
+static int told; /* plain: written before the call that begins the run that reads it */
 static bool saw_cancelled;
 
 static void begin(unsigned workers) {
@@ -249,7 +249,7 @@ SIM_WORLD(task_wake_own_post, .asleep = whole_asleep) {
     between(2, wakes_posted);
 }
 
-/* The body itself cancels what it has just posted, or wakes itself. */
+/* The body itself cancels its own new post, or wakes itself. */
 static void posts_and_undoes(thrum_task *self, void *arg) {
     if (++runs == 1) {
         sim_check(thrum_task_post_after(sched, self, LATER) == 0);

@@ -1,7 +1,7 @@
 /*
  * task_serial.c: serial tasks (core/task/TASKS.md): posts by other threads while a run is on. Each
- * post that is taken is one run, and what the runs write is plain data: two that overlap, or that
- * nothing orders, are a race.
+ * post that is taken is one run, and the runs' writes are plain data: two runs that overlap, or
+ * that nothing orders, are a race.
  */
 #include <errno.h>
 
@@ -104,7 +104,7 @@ SIM_WORLD(serial_somehow_2, .asleep = whole_asleep) {
     beside(2, THRUM_SHARDED, posts_somehow);
 }
 
-/* ---- what comes for the post that a run keeps waiting ---- */
+/* ---- events for the post that a run keeps waiting ---- */
 
 static void waits(void *arg) {
     (void)arg;
@@ -135,7 +135,7 @@ static void waits_beside(unsigned workers, void (*with)(void *)) {
     sim_join(t);
 }
 
-/* A wakeup is not lost: the run comes, and sees what it tells. */
+/* A wakeup is not lost: the run comes, and sees its data. */
 SIM_WORLD(serial_wait_wakeup, .asleep = whole_asleep) {
     waits_beside(2, wakes);
     sim_check(thrum_sched_wait_done(sched, THRUM_FOREVER) == 0);
@@ -143,7 +143,7 @@ SIM_WORLD(serial_wait_wakeup, .asleep = whole_asleep) {
     end();
 }
 
-/* A cancel that is taken belongs to that run; one that is refused leaves nothing. */
+/* An accepted cancel belongs to that run; a refused one leaves nothing. */
 static void cancel_beside(unsigned workers) {
     waits_beside(workers, cancels);
     if (cancel_result) {
@@ -163,11 +163,11 @@ SIM_WORLD(serial_wait_cancel_2, .asleep = whole_asleep) {
     cancel_beside(2);
 }
 
-/* ---- what comes while the task stands in a queue ---- */
+/* ---- events while the task is in a queue ---- */
 
 static uint32_t xknown;
 
-/* A body that has taken a cancel sees what its sender wrote before. */
+/* A body that has taken a cancel sees its sender's earlier writes. */
 static void looks(thrum_task *self, void *arg) {
     (void)arg;
     sim_check(!thrum_task_is_cancelled(self) || told == 7);
@@ -190,7 +190,7 @@ SIM_WORLD(serial_queued_cancel, .asleep = whole_asleep) {
     sim_check(cancel_result == 0 || cancel_result == -EBUSY);
 }
 
-/* What it waits for is there, or a wakeup is still to come. */
+/* The awaited value is there, or a wakeup is still to come. */
 static void waits_until_known(thrum_task *self, void *arg) {
     (void)arg;
     runs++;

@@ -1,7 +1,7 @@
 /*
- * asymmetric_fence.c: what only its worker takes, behind the asymmetric fence
+ * asymmetric_fence.c: places that only their worker takes from, behind the asymmetric fence
  * (src/queue/README.md): the owner takes by plain accesses, a rescuer has the system order all the
- * processors first. What stands behind it are the LIFO slot and the batches.
+ * processors first. The LIFO slot and the batches are behind it.
  */
 #include "queue/asymmetric_fence.h"
 
@@ -16,7 +16,7 @@ static th_ring ring;
 static th_batch batch;
 static unsigned rescue_rounds;
 
-/* submit_next: what was there is taken through the asymmetric fence first. */
+/* submit_next: the previous work is taken through the asymmetric fence first. */
 static void fill(unsigned i) {
     th_work *old = th_afence_take(&fence, &xslot);
     /* pairs: th_afence_rescue */
@@ -33,7 +33,7 @@ static void take(void) {
     }
 }
 
-/* The owner: it takes what it filled, if that is still there, or lets the next push it out. */
+/* The owner: it takes its own work, if that is still there, or lets the next push it out. */
 static void own(unsigned first, unsigned n) {
     for (unsigned i = first; i < n; i++) {
         fill(i);
@@ -81,8 +81,8 @@ SIM_WORLD(afence_take, .exhaustive = true, .preemptions = 4, .inserts = true) {
 }
 
 /*
- * The owner refills between rescues: it reads OPEN and must not see what the last rescuer took, and
- * it fills a place while a rescuer exchanges. Some barriers are refused.
+ * The owner refills between rescues: it reads OPEN and must not see work that the last rescuer
+ * took, and it fills a place while a rescuer exchanges. Some barriers are refused.
  */
 SIM_WORLD(afence_refill, .exhaustive = true, .refusals = 2) {
     begin(TH_AFENCE_OPEN, 3);
@@ -94,7 +94,7 @@ SIM_WORLD(afence_refill, .exhaustive = true, .refusals = 2) {
 
 /*
  * Two rescuers: the second goes away or comes after the first. When its barrier is refused, an
- * owner that reads OPEN from it must know all the same what the first has emptied.
+ * owner that reads OPEN from it must still see the places that the first has emptied as empty.
  */
 SIM_WORLD(afence_two_rescuers, .refusals = 2) {
     begin(TH_AFENCE_OPEN, 2);
@@ -123,7 +123,7 @@ SIM_WORLD(afence_shut) {
 
 /* ---- batches ---- */
 
-/* rescue_private: takes the batch, then the slot; then what a thief may take of the ring. */
+/* rescue_private: takes the batch, then the slot; then a thief's share of the ring. */
 static void batch_rescuer(void *arg) {
     (void)arg;
     for (unsigned i = 0; i < rescue_rounds; i++) {
@@ -183,7 +183,7 @@ SIM_WORLD(afence_batch, .exhaustive = true, .refusals = 1) {
     finish(7);
 }
 
-/* Two rescuers; batch and slot stand behind one fence. */
+/* Two rescuers; batch and slot are behind one fence. */
 SIM_WORLD(afence_batch_and_slot, .refusals = 1) {
     begin(TH_AFENCE_OPEN, 2);
     int a = sim_spawn(batch_rescuer, NULL);

@@ -48,7 +48,7 @@ static void push_one(void *arg) {
     th_mpsc_push(&front, &items[3], 1);
 }
 
-/* Takes what there is; 0, 1, 2 come in this order, 2 right behind 1. */
+/* Takes everything there; 0, 1, 2 come in this order, 2 right behind 1. */
 static void drain(unsigned *next) {
     th_chain chain = th_mpsc_drain(&front);
     size_t count = 0;
@@ -91,7 +91,7 @@ static void drain_as_combiner(void *arg) {
     }
 }
 
-/* Freed memory comes back: what was drained, run and pushed anew is the very top again. */
+/* Freed memory comes back: work that was drained, run and pushed anew is the very top again. */
 SIM_WORLD(fifo_front_again, .exhaustive = true) {
     int t = sim_spawn(push_one, NULL);
     th_mpsc_push(&front, &items[0], 1);
@@ -123,7 +123,7 @@ static void fill_rest(void) {
     }
 }
 
-/* A worker: it takes what is ready, or publishes the next block. */
+/* A worker: it takes ready work, or publishes the next block. */
 static void consume(void *arg) {
     (void)arg;
     unsigned last = 0;
@@ -230,7 +230,7 @@ SIM_WORLD(fifo_ready_freed, .exhaustive = true) {
 
 static unsigned held; /* plain: the combiner's alone */
 static unsigned done;
-static unsigned xasked[3]; /* what each came for; the combiner does it */
+static unsigned xasked[3]; /* each one's request; the combiner does it */
 static unsigned served[3]; /* the combiner's alone */
 
 static void serve(void) {
@@ -289,7 +289,7 @@ static void hold(void *arg) {
     }
 }
 
-/* What a parker does: announces, fences, looks, signals. */
+/* A parker: announces, fences, looks, signals. */
 static void park(void *arg) {
     uint32_t *slept = arg;
     th_store_seq(&xasleep, 1u);

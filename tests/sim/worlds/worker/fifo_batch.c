@@ -1,6 +1,6 @@
 /*
- * fifo_batch.c: a worker of the fifo policy that does not come round, and what others rescue from
- * it: the batch that it has taken, and what it is about to post again.
+ * fifo_batch.c: a worker of the fifo policy that does not come round, and rescues from it: the
+ * batch that it has taken, and work that it is about to post again.
  */
 #include "base/atomic.h"
 #include "core/state/worker.h"
@@ -47,7 +47,7 @@ static void batches(unsigned workers) {
     }
 }
 
-/* Both are rescued from the one that holds its worker: its batch, and its own posts. */
+/* Both are rescued from the task that holds its worker: its batch, and its own posts. */
 SIM_WORLD(fifo_batchs) {
     batches(2);
 }

@@ -1,6 +1,6 @@
 /*
- * fifo_due.c: deadlines in the fifo policy: they and what is posted are one order; the holder of
- * the combiner is told of those that came for it meanwhile; one set of timers for all workers.
+ * fifo_due.c: deadlines in the fifo policy: they and posts are one order; the combiner is notified
+ * of threads that came for it meanwhile; one set of timers for all workers.
  */
 #include "base/atomic.h"
 #include "core/state/worker.h"
@@ -125,7 +125,7 @@ SIM_WORLD(fifo_due_at_once_3, .asleep = whole_asleep) {
 }
 
 /*
- * A post from external threads brings what is due with it, while a worker fires the same or picks:
+ * A post from external threads brings due work with it, while a worker fires the same or picks:
  * they run in the order of the posts and deadlines, and each once. With one worker that is the
  * order of the runs.
  */
@@ -177,8 +177,8 @@ static void posts_behind(thrum_task *self, void *arg) {
 }
 
 /*
- * The only worker puts what it posts behind all that is queued, without a push: also behind a
- * deadline that a post from an external thread has fired just now.
+ * The only worker puts its posts behind all queued work, without a push: also behind a deadline
+ * that a post from an external thread has fired just now.
  */
 SIM_WORLD(fifo_due_fired_external, .asleep = whole_asleep) {
     start(1, 1);
@@ -234,7 +234,7 @@ SIM_WORLD(fifo_due_meet_3, .asleep = whole_asleep_shared) {
 }
 
 /*
- * A deadline and a post: the combiner for the one is told of the thread that came for the
+ * A deadline and a post: the combiner for the one is notified of the thread that came for the
  * other.
  */
 SIM_WORLD(fifo_due_meet_post, .asleep = whole_asleep_shared) {
@@ -329,7 +329,7 @@ SIM_WORLD(fifo_due_woken, .asleep = whole_asleep) {
     end(4);
 }
 
-/* Deadlines in the past queue behind what was posted: nothing starves. */
+/* Deadlines in the past queue behind earlier posts: nothing starves. */
 static unsigned streamed;
 
 static void again(thrum_task *self, void *arg) {

@@ -9,7 +9,7 @@
 
 static th_inject inject;
 
-/* Of two items of one producer the one whose exchange came first is served first. */
+/* If one producer pushes two items, the one whose exchange came first is served first. */
 static int last_of[2];
 
 static void serve(th_work *work) {
@@ -42,7 +42,7 @@ static void begin(void) {
     last_of[0] = last_of[1] = -1;
 }
 
-/* Takes everything that is left, alone; nothing is left when the queue says so. */
+/* Takes everything that is left, alone; nothing is left when the queue is reported as empty. */
 static void finish(unsigned n) {
     while (!th_inject_is_empty(&inject)) {
         sim_check(take_turn(1, 8));
@@ -67,7 +67,7 @@ static void producer_1(void *arg) {
     produce(3);
 }
 
-/* Takes half of what is there; what is left is served before what comes later. */
+/* Takes half of the items; the rest is served before later ones. */
 static void consumer(void *arg) {
     (void)arg;
     for (unsigned i = 0; i < 2; i++) {
@@ -235,7 +235,7 @@ static void notifying_producer(void *arg) {
     notify();
 }
 
-/* Takes one turn and goes away: the parker must take what it leaves. */
+/* Takes one turn and goes away: the parker must take the rest. */
 static void passing_consumer(void *arg) {
     (void)arg;
     serve_turn();

@@ -1,5 +1,5 @@
 /*
- * lone.c: one task is queued behind one that computes on, while another worker sleeps (PARKING.md,
+ * lone.c: one task is queued behind a computing one, while another worker sleeps (PARKING.md,
  * promise 2, D10): in less than the config's bound another worker comes for it, also when nothing
  * had happened for a while, so that the sentinel sleeps long, or is just about to.
  *
@@ -142,7 +142,7 @@ SIM_WORLD(lone_global, .asleep = asleep) {
 }
 
 /*
- * A third worker, called by a post, looks for work just then: it cannot take what is in the slot.
+ * A third worker, called by a post, looks for work just then: it cannot take the work in the slot.
  */
 SIM_WORLD(lone_searcher, .asleep = asleep) {
     thrum_config config = config_of(3, THRUM_SHARDED);

@@ -53,7 +53,7 @@ SIM_UNSEEN static void asleep(void) {
         const int64_t until = parked ? whole_sleeps_until(worker) : THRUM_FOREVER;
         first = until < first ? until : first;
     }
-    /* What a round has read may be old: then the next one sees it. */
+    /* A round may have read old values: then the next one sees the work. */
     const int64_t from = due[1] > sim_now() ? due[1] : sim_now();
     sim_check(!waits || first - th_watch_ns(sched) <= from);
 }
@@ -162,7 +162,10 @@ static void counts(thrum_task *self, void *arg) {
     ran[self - tasks]++;
 }
 
-/* A second long sleep, for a later deadline: who is woken in it does not rely on the first one. */
+/*
+ * A second long sleep, for a later deadline: a sentinel woken in it does not rely on the first
+ * one.
+ */
 SIM_WORLD(long_sleep_again, .asleep = asleep) {
     begin(2);
     const int64_t now = thrum_now();

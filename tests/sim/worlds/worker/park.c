@@ -238,7 +238,7 @@ SIM_WORLD(park_role_passes, .asleep = whole_asleep_shared) {
     end(3);
 }
 
-/* The slot and the ring: what was rescued is more than one can run. */
+/* The slot and the ring: the rescued work is more than one can run. */
 static void slot_and_ring(thrum_task *self, void *arg) {
     (void)arg;
     whole_count(self, NULL);

@@ -203,7 +203,7 @@ static int gives_way(void *arg) {
     return 0;
 }
 
-/* A fiber that moves to the worker for which it posted does not overtake what is in its inbox. */
+/* A fiber that moves to the worker for which it posted does not overtake the work in its inbox. */
 SIM_WORLD(pinned_inbox_order, .heavy = true, .asleep = whole_asleep) {
     thrum_config config = any_policy(2);
     sched = whole_start(&config);

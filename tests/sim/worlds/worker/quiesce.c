@@ -1,5 +1,5 @@
 /*
- * quiesce.c: wait_idle and wait_done (core/ready/QUIESCENCE.md). What tasks wrote is read plainly
+ * quiesce.c: wait_idle and wait_done (core/ready/QUIESCENCE.md). The tasks' writes are read plainly
  * after the wait: a sum that is equal too early shows as a task that has not run, or as a race.
  */
 #include "base/atomic.h"
@@ -38,7 +38,7 @@ static void fork_two(thrum_task *self, void *arg) {
     whole_post(sched, 2, whole_count, NULL);
 }
 
-/* Neither what was begun is missed nor what it begins; then the same again, and for done. */
+/* Neither begun work is missed nor work that it begins; then the same again, and for done. */
 SIM_WORLD(quiesce_fork, .asleep = whole_asleep) {
     begin_bare(2);
     whole_post(sched, 0, fork_two, NULL);
@@ -89,7 +89,7 @@ static void post_and_wait(void *arg) {
 
 static const unsigned numbers[] = {0, 1, 2, 3, 4, 5, 6, 7};
 
-/* Two waiters: each sees what it posted itself, and neither holds up the other. */
+/* Two waiters: each sees its own posts, and neither holds up the other. */
 SIM_WORLD(quiesce_two_waiters, .asleep = whole_asleep) {
     begin_bare(2);
     int t = sim_spawn(post_and_wait, (void *)(uintptr_t)&numbers[1]);

@@ -1,5 +1,5 @@
 /*
- * reclaim.c: giving memory back (core/fiber/RECLAIM.md): what one worker asks for while another one
+ * reclaim.c: giving memory back (core/fiber/RECLAIM.md): a request by one worker while another one
  * takes its flag off, or ends it all, is not forgotten. A scheduler that is two workers' records
  * and a store of idle fibers, on which nothing runs.
  */
@@ -64,7 +64,10 @@ static void puts_more(void *arg) {
     }
 }
 
-/* Memory was asked for; a worker finds no more than is kept, ends this, and looks again. */
+/*
+ * Reclaiming was requested; a worker finds every store within its limit, ends this, and looks
+ * again.
+ */
 SIM_WORLD(reclaim_end, .exhaustive = true) {
     begin();
     sched.go_slab = th_slab_new(64, alloc, give_back, NULL);

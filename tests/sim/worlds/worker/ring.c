@@ -1,7 +1,7 @@
 /*
  * ring.c: a worker's ring (queue/README.md, "ring"): the owner pushes, pops, takes batches and
  * spills, thieves steal. Rings of 2 and 4, so that pushes meet the end and slots are written again
- * at once. worlds/worker/ring_order.c has what only the orders' own rules show.
+ * at once. worlds/worker/ring_order.c has the properties that only the orders' own rules show.
  */
 #include "queue/ring.h"
 
@@ -11,7 +11,7 @@
 static th_work *slots[4];
 static th_ring ring;
 
-/* What a thief of this world does. */
+/* A thief's behaviour in this world. */
 static unsigned thief_rounds;
 static uint64_t thief_want;
 
@@ -105,8 +105,8 @@ SIM_WORLD(ring_steal_one) {
 }
 
 /*
- * Of a batch all is published at once; of the second batch as much as fits (submit_chain): what
- * does not fit stays in the chain, in order.
+ * The first batch is published at once as a whole; the second as far as it fits (submit_chain): the
+ * rest stays in the chain, in order.
  */
 SIM_WORLD(ring_push_chain, .exhaustive = true) {
     int last = -1;
@@ -169,7 +169,7 @@ SIM_WORLD(ring_batch, .exhaustive = true) {
 
 static th_inject inject;
 
-/* Does what take_inject does: the turn, a share of what is there, the turn back. */
+/* Acts like take_inject: the turn, a share of the work, the turn back. */
 static void drain(unsigned rounds) {
     for (unsigned round = 0; round < rounds; round++) {
         if (!th_inject_is_empty(&inject) && th_inject_turn_begin(&inject)) {
@@ -217,7 +217,7 @@ SIM_WORLD(ring_overflow, .exhaustive = true) {
 }
 
 /* take_inject: the first of a share is run, the rest goes to the own ring, from which others steal
- * what a third thread has made. */
+ * work that a third thread has made. */
 static void producer(void *arg) {
     (void)arg;
     th_chain chain = items_chain(0, 3);

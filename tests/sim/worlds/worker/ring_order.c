@@ -1,5 +1,5 @@
 /*
- * ring_order.c: what queue/README.md says of the ring's orders beyond what a run can show.
+ * ring_order.c: properties of the ring's orders in queue/README.md that no run can show.
  *
  *   - "The thief's reads come before its releasing exchange; the owner writes the slot after
  *     acquiring a head beyond it." Without these orders a processor may read the slot late, after
@@ -28,7 +28,7 @@ typedef struct copy {
 } copy;
 
 typedef struct thief_record {
-    copy copies[COPIES_MAX]; /* copies of this attempt, or of one that succeeded */
+    copy copies[COPIES_MAX]; /* copies of this attempt, or of a successful one */
     unsigned count;
     bool used;
     uint64_t head; /* the head acquired last */

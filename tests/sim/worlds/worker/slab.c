@@ -9,7 +9,7 @@
 #include "queue/inject.h"
 #include "sim.h"
 
-/* Sixteen of them are a chunk. It begins with what the slab's links lie upon. */
+/* Sixteen of them are a chunk. It begins with the memory of the slab's links. */
 typedef struct thing {
     th_work work;
     unsigned owner; /* plain: two owners at once would race */
@@ -19,7 +19,7 @@ _Static_assert(sizeof(thing) == 112, "four magazines in a chunk");
 
 static th_slab *slab;
 static th_slab_cache caches[2];
-static th_inject passed; /* what one worker has got and the other gives back */
+static th_inject passed; /* objects that one worker has got and the other gives back */
 
 static void *alloc(void *ctx, size_t size) {
     (void)ctx;
@@ -154,7 +154,7 @@ SIM_WORLD(slab_parts, .exhaustive = true) {
     flush_and_close();
 }
 
-/* Two threads without a cache beside a worker with one: what came back one by one. */
+/* Two threads without a cache beside a worker with one: objects that came back one by one. */
 SIM_WORLD(slab_external, .exhaustive = true) {
     begin();
     int a = sim_spawn(stranger, NULL);

@@ -1,8 +1,8 @@
 /*
  * spares.c: spares that take over for workers that are held up (core/worker/SPARES.md). A task
- * holds its worker up by sleeping with the thread; only what another task does lets it go on, and
- * no regular worker is left to run that one. So a spare that does not come, or a monitor that
- * rests for ever, is a deadlock of the world.
+ * holds its worker up by sleeping with the thread; only another task lets it go on, and no regular
+ * worker is left to run that one. So a spare that does not come, or a monitor that rests for ever,
+ * is a deadlock of the world.
  */
 #include "spares.h"
 
@@ -92,7 +92,7 @@ void spares_opens(thrum_task *self, void *arg) {
     whole_open(&spares_gate);
 }
 
-/* ---- what a held-up worker leaves waiting ---- */
+/* ---- work that a held-up worker leaves waiting ---- */
 
 /* Held up while a task waits that came from outside, or another worker has it in its batch. */
 static void posted(unsigned workers, unsigned spares, thrum_policy policy) {
@@ -158,7 +158,7 @@ static int opens_fiber(void *arg) {
     return opens_call(arg);
 }
 
-/* What it leaves is its own: in the slot, the ring, the yields, a fork, a deadline. */
+/* The work that it leaves is its own: in the slot, the ring, the yields, a fork, a deadline. */
 static void leaves(thrum_task *self, void *arg) {
     thrum_fork fork;
     unsigned what = (unsigned)(uintptr_t)arg;

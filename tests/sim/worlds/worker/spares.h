@@ -1,5 +1,5 @@
 /*
- * spares.h: what the worlds of spares share (spares.c, spares_back.c).
+ * spares.h: shared by the worlds of spares (spares.c, spares_back.c).
  */
 #ifndef SPARES_H
 #define SPARES_H
@@ -12,7 +12,7 @@
 #define SPARES_IDLE_ENDS 24       /* ends of sleeps, one after the other, while all are parked */
 
 extern thrum_sched *spares_sched;
-extern whole_gate spares_gate;   /* what spares_holds waits for */
+extern whole_gate spares_gate;   /* spares_holds waits for this */
 extern whole_gate spares_passed; /* it has gone on */
 
 thrum_config spares_config(unsigned workers, unsigned spares, thrum_policy policy);
@@ -24,7 +24,7 @@ void spares_asleep(void);
 /* The calling thread sleeps for so long. */
 void spares_sleep(int64_t ns);
 
-/* Tasks of whole_tasks: one that holds its worker up, and one that lets it go on. */
+/* Tasks of whole_tasks: the first holds its worker up, the second lets it go on. */
 void spares_holds(thrum_task *self, void *arg);
 void spares_opens(thrum_task *self, void *arg);
 

@@ -14,7 +14,7 @@
 #define LONG_NS (10 * SPARES_NS)
 
 static thrum_sem sem;
-static uint32_t xstood; /* 1: the spare takes part; what it did before is known then */
+static uint32_t xstood; /* 1: the spare takes part; its earlier writes are known then */
 
 static void tell_stood(void) {
     th_store_release(&xstood, 1u); /* pairs: pass_stood */
@@ -40,7 +40,7 @@ static void begin(unsigned spares, thrum_policy policy, thrum_task_fn fn) {
     whole_post(spares_sched, 1, fn, NULL);
 }
 
-/* ---- what it has queued ---- */
+/* ---- work that it has queued ---- */
 
 static int yields(void *arg) {
     thrum_yield();
@@ -291,7 +291,7 @@ static void reads(void *ctx, int worker) {
     sim_check(whole_ran[0] == 1 && whole_ran[1] == 1);
 }
 
-/* The spare that stood in is about to retire, or sits; its hook knows what all tasks did. */
+/* The spare that took over is about to retire, or is idle; its hook sees all tasks' writes. */
 SIM_WORLD(spares_stop_back, .heavy = true) {
     thrum_config config = spares_config(1, 1 + sim_pick(2), THRUM_SHARDED);
     config.worker_stop = reads;
@@ -312,7 +312,7 @@ static void waits(thrum_task *self, void *arg) {
     whole_count(self, NULL);
 }
 
-/* A stop with a deadline cancels what waits; what holds the worker up it cannot. */
+/* A stop with a deadline cancels waits; it cannot cancel the task that holds the worker up. */
 SIM_WORLD(spares_stop_until, .heavy = true) {
     spares_begin(1, 1 + sim_pick(2), THRUM_SHARDED);
     whole_post(spares_sched, 0, spares_holds, NULL);
@@ -343,7 +343,7 @@ static int waits_for_ever(void *arg) {
     return *(int *)arg;
 }
 
-/* It comes once, and not before the one that is held up has ended. */
+/* It comes once, and not before the held-up one has ended. */
 SIM_WORLD(spares_deadlock, .heavy = true) {
     static int zero;
     thrum_attr attr = THRUM_ATTR_INIT;

@@ -16,7 +16,7 @@
 #define MS 1000000ll
 
 static int fds[2];
-static int data;        /* plain: what the writer did before */
+static int data;        /* plain: the writer's earlier writes */
 static whole_gate came; /* a byte came through the pipe */
 static th_poller *pollers[2];
 
@@ -113,7 +113,7 @@ SIM_WORLD(spares_set_event, .heavy = true, .asleep = asleep) {
     end(1);
 }
 
-/* The stop meets the spare in its set, on its way there, being sent back, or idle. */
+/* The stop meets the spare in its set, before it enters, being sent back, or idle. */
 SIM_WORLD(spares_set_stop, .heavy = true) {
     begin(1);
     whole_open(&spares_gate);

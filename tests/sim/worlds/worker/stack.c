@@ -55,7 +55,7 @@ static void two_and_one(void *arg) {
     sim_check(get_use_put(0)); /* a second one beside it */
     use(&stack);
     th_stack_put(&stacks, stack);
-    sim_check(get_use_put(0)); /* one that was used before, by any thread */
+    sim_check(get_use_put(0)); /* a stack that was used before, by any thread */
 }
 
 /* The list of free slots, the slots never used, and the first mapping. */
@@ -81,8 +81,8 @@ static void put_one(void *arg) {
     get_use_put(0);
 }
 
-/* th_stacks_some looks at words of stacks that others are just getting, guarding and putting. One
- * that is in use throughout is always seen so. */
+/* th_stacks_some looks at words of stacks that others are just getting, guarding and putting. A
+ * stack that is in use throughout is always seen so. */
 SIM_WORLD(stack_each, .exhaustive = true) {
     th_stack held;
     static th_stack passed;
@@ -104,7 +104,7 @@ static void get_or_not(void *arg) {
     }
 }
 
-/* Mappings and books that are refused: the caller is told, the next one tries again. */
+/* Mappings and books that are refused: the caller gets the error, the next one tries again. */
 SIM_WORLD(stack_refused, .refusals = 5) {
     begin(THRUM_GUARD_MPROTECT);
     int t = sim_spawn(get_or_not, NULL);

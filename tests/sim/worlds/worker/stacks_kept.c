@@ -1,7 +1,8 @@
 /*
- * stacks_kept.c: what fibers leave behind is looked through when all is quiet (core/fiber/fiber.c,
- * th_fiber_cache_trim). Whichever worker parks last, and whatever calls another one away meanwhile:
- * when all sleep nothing is left unmeasured, and no more is kept than should be (whole_asleep).
+ * stacks_kept.c: stacks of ended fibers are measured when all is quiet (core/fiber/fiber.c,
+ * th_fiber_cache_trim). Regardless of which worker parks last, and of calls for another one
+ * meanwhile: when all sleep nothing is left unmeasured, and stores are within their limits
+ * (whole_asleep).
  */
 #include "core/state/worker.h"
 #include "platform/platform.h"

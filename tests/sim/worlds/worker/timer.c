@@ -1,8 +1,8 @@
 /*
- * timer.c: deadlines (core/due/TIME.md): timers that several threads insert into, cancel and
- * fire; parking against an earlier deadline; which worker fires for one that does not come round.
- * At each moment when all threads sleep `whole_asleep` checks: nothing is overdue, and a parked
- * worker sleeps no longer than until the first of its deadlines.
+ * timer.c: deadlines (core/due/TIME.md): timers that several threads insert into, cancel and fire;
+ * parking against an earlier deadline; which worker fires for another that does not come round. At
+ * each moment when all threads sleep `whole_asleep` checks: nothing is overdue, and a parked worker
+ * sleeps no longer than until the first of its deadlines.
  */
 #include <errno.h>
 
@@ -54,7 +54,7 @@ static void end(unsigned n) {
 
 /* ---- parking against an earlier deadline ---- */
 
-/* The second deadline is the earlier one: a worker that sleeps until the first must be told. */
+/* The second deadline is the earlier one: a worker that sleeps until the first must be notified. */
 static void earlier_and_earlier(void *arg) {
     unsigned first = *(const unsigned *)arg;
     int64_t now = thrum_now();
@@ -96,7 +96,8 @@ SIM_WORLD(timer_two_externals, .asleep = whole_asleep) {
 }
 
 /*
- * Work, deadlines, rest, and again: the sentinel's long sleep begins and ends while timers stand.
+ * Work, deadlines, rest, and again: the sentinel's long sleep begins and ends while timers are
+ * pending.
  */
 SIM_WORLD(timer_work_between, .asleep = whole_asleep) {
     begin(2, THRUM_SHARDED);
@@ -133,7 +134,7 @@ SIM_WORLD(timer_inside_2, .asleep = whole_asleep) {
     inside(2, THRUM_SHARDED);
 }
 
-/* In one order for all, each worker inserts into worker 0's timers, and tells it. */
+/* In one order for all, each worker inserts into worker 0's timers, and notifies it. */
 SIM_WORLD(timer_inside_fifo, .asleep = whole_asleep) {
     inside(2, THRUM_FIFO);
 }
