@@ -81,7 +81,7 @@ static void add_histogram(bench_histogram *histograms[BENCH_ROWS_MAX], unsigned 
 
 /* ---- samples ---- */
 
-/* Ends the sample with what it found out. A report fits a pipe's buffer, so it is written whole. */
+/* Ends the sample with its result. A report fits a pipe's buffer, so it is written whole. */
 static void send_all(const void *from, size_t size) {
     if (write(report_fd, from, size) != (ssize_t)size) {
         _exit(2);
@@ -128,7 +128,7 @@ static _Noreturn void run_child(bench_fn fn, const bench_args *args, unsigned se
     _exit(0);
 }
 
-/* Reads so much from the child; false when it is cut short: the child's status says why. */
+/* Reads so much from the child; false if it is cut short: the child's status has the reason. */
 static bool read_whole(int fd, void *to, size_t size) {
     size_t got = 0;
     while (got < size) {

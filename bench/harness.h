@@ -1,16 +1,16 @@
 /*
- * harness.h: what a row of the benchmark is, and how one is measured.
+ * harness.h: the rows of the benchmark, and their measurement.
  *
  * Words
  *   case      one piece of work that gives one or more rows, e.g. the wake latency's p50 and p99
  *   row       one named figure with a unit; its name and unit are those of the project's targets
- *   sample    what one measurement of a row gave
- *   span      a stretch of time with what was counted in it: context switches, futex calls, steals
- *   histogram how a sample's figures are distributed, for rows that are one of their quantiles
- *   baseline  the simplest thing that does the same work, or the least that the work could cost
- *   must      what the row has to reach on the reference machine
+ *   sample    the result of one measurement of a row
+ *   span      a stretch of time with its counts: context switches, futex calls, steals histogram
+ *   how a sample's figures are distributed, for rows that are one of their quantiles
+ *   baseline  the simplest program for the same work, or the least cost that the work could have
+ *   must      the value that the row has to reach on the reference machine
  *
- * Each sample is taken in a process of its own (see bench_sample_take): memory starts out clean, a
+ * Each sample is taken in a separate process (see bench_sample_take): memory starts out clean, a
  * row that hangs or crashes fails alone, and every row may use globals.
  */
 #ifndef BENCH_HARNESS_H
@@ -21,10 +21,10 @@
 /* The most rows that one case gives. */
 #define BENCH_ROWS_MAX 4
 
-/* What a locked add costs on the machine that the musts were written for, in ns. */
+/* The cost of a locked add on the machine for which the musts were written, in ns. */
 #define BENCH_REFERENCE_RMW 5.6
 
-/* What one measurement is to be made with. */
+/* The parameters of one measurement. */
 typedef struct bench_args {
     unsigned workers;
     thrum_policy policy;
@@ -155,7 +155,7 @@ bench_sample bench_span_value(const bench_span *span, uint64_t ops, double value
 /* The scheduler's counters at present, of all workers. */
 thrum_metrics bench_metrics(const thrum_sched *sched);
 
-/* The configuration that a sample asks for; all else is as the environment says. */
+/* The configuration that a sample requests; all else is from the environment. */
 thrum_config bench_config(const bench_args *args);
 
 /* Starts a scheduler with all of its workers, and stops it. */
@@ -199,8 +199,8 @@ typedef enum { BENCH_DONE, BENCH_SKIPPED, BENCH_FAILED } bench_outcome;
 #define BENCH_NOTE_MAX 160
 
 /*
- * Takes one sample of a case in a child process, which may last so many seconds; `note` says why
- * when it was skipped or has failed. Histograms are added to those that are there, and made where
+ * Takes one sample of a case in a child process, which may last so many seconds; `note` has the
+ * reason if it was skipped or has failed. Histograms are added to the present ones, and made if
  * there is none. With `here` it is taken in this process, for debuggers and profilers: a failure
  * then ends the program.
  */

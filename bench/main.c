@@ -1,5 +1,5 @@
 /*
- * main.c: thrum-bench, from its options to its table. README.md says how to read it.
+ * main.c: thrum-bench, from its options to its table. README.md explains how to read it.
  *
  * The runs go round: each run takes one sample of every row, yardsticks first, so that a noisy
  * minute spoils one sample of many rows and not all samples of one.
@@ -190,9 +190,9 @@ static void parse_options(int argc, char *const argv[], options *o) {
     }
 }
 
-/* ---- what is to be measured ---- */
+/* ---- the selection of rows ---- */
 
-/* Whether `name` stands in the list that the user gave. */
+/* Whether `name` is in the user's list. */
 static bool is_listed(const char *list, const char *name) {
     char item[64];
     while (next_item(&list, item, sizeof(item))) {

@@ -1,8 +1,8 @@
 /*
- * report.c: medians, targets and ratios, and how they are written.
+ * report.c: medians, targets and ratios, and writing them.
  *
- * A row's counts (operations, context switches, futex calls, steals) are those of one run, the one
- * that gave the median; per operation they are divided by that run's operations.
+ * A row's counts (operations, context switches, futex calls, steals) are from the run that gave the
+ * median; per operation they are divided by that run's operations.
  */
 #define _GNU_SOURCE
 #include "report.h"
@@ -52,7 +52,7 @@ static row_stats stats_of(bench_sample (*samples)[BENCH_ROWS_MAX], unsigned runs
     return stats;
 }
 
-/* What the baseline of a row gave, if it has one. */
+/* The result of a row's baseline, if it has one. */
 static bool baseline_of(const bench_job *job, unsigned part, double *value) {
     unsigned other = job->bench->rows[part].baseline_part;
     if (other > 0) {
@@ -76,7 +76,7 @@ static double machine_scale(const bench_jobs *jobs) {
     return 1;
 }
 
-/* What a row must reach on this machine, if anything. */
+/* The value that a row must reach on this machine, if any. */
 static bool target_of(const bench_job *job, unsigned part, double scale, double *target) {
     const bench_row *row = &job->bench->rows[part];
     double limit = row->limit[job->args.workers >= 2];
@@ -206,7 +206,7 @@ static void print_rate(FILE *out, const char *unit, double median) {
     }
 }
 
-/* What --stats adds; only schedulers have such counts. */
+/* The output of --stats; only schedulers have such counts. */
 static void print_stats(FILE *out, const bench_job *job, const bench_sample *sample, double ops) {
     const uint64_t counts[] = {sample->fiber_switches, sample->steals, sample->wakes,
                                sample->parks};

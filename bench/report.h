@@ -1,5 +1,5 @@
 /*
- * report.h: what was measured, as a table and as JSON.
+ * report.h: the measurements, as a table and as JSON.
  */
 #ifndef BENCH_REPORT_H
 #define BENCH_REPORT_H
@@ -8,14 +8,15 @@
 
 #include "harness.h"
 
-/* A case with what it is measured with, and all that came of it. */
+/* A case with its parameters and results. */
 typedef struct bench_job {
     const bench_case *bench;
     bench_args args;
     bool wanted[BENCH_ROWS_MAX]; /* which of its rows are reported */
-    bench_outcome outcome;       /* of the samples so far; no more are taken unless BENCH_DONE */
-    char note[BENCH_NOTE_MAX];   /* why it was skipped or has failed */
-    unsigned runs;               /* samples taken */
+    /* of the samples so far; no further one is taken unless BENCH_DONE */
+    bench_outcome outcome;
+    char note[BENCH_NOTE_MAX];               /* why it was skipped or has failed */
+    unsigned runs;                           /* samples taken */
     bench_sample (*samples)[BENCH_ROWS_MAX]; /* one for each run */
     unsigned baseline_runs;
     bench_sample (*baselines)[BENCH_ROWS_MAX];
@@ -33,10 +34,10 @@ const char *bench_policy_name(thrum_policy policy);
 /* The arguments and the THRUM_ variables of this program, as one line to run it again. */
 void bench_command(FILE *out, int argc, char *const argv[]);
 
-/* Prints the table; with `stats` also what the scheduler did for each operation. */
+/* Prints the table; with `stats` also the scheduler's counts for each operation. */
 void bench_print_table(FILE *out, const bench_jobs *jobs, bool stats, int argc, char *const argv[]);
 
-/* Returns 0, or -1 when it could not be written; errno says why. */
+/* Returns 0, or -1 when it could not be written; errno has the reason. */
 int bench_write_json(const char *path, const bench_jobs *jobs, int argc, char *const argv[]);
 
 #endif

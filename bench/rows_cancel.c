@@ -1,5 +1,5 @@
 /*
- * rows_cancel.c: what cancelling a scope costs whose many children wait for their turn in the
+ * rows_cancel.c: the cost of cancelling a scope with many children that wait for their turn in the
  * blocking pool, and how late other sleeps end meanwhile.
  */
 #include <errno.h>

@@ -16,7 +16,8 @@
 typedef struct stream {
     bench_sample *out;
     unsigned senders;
-    unsigned receivers; /* all on one channel, or one that selects over a channel a sender */
+    /* all on one channel, or a single one that selects over a channel for each sender */
+    unsigned receivers;
     bool select;
     uint64_t elems; /* of each sender */
     thrum_chan *chans[SIDES_MAX];

@@ -6,8 +6,7 @@
  * A nano task counts one; a micro task draws 100 random numbers and stores each with sequential
  * consistency; a heavy one 500, then it posts itself with or without a deadline and sometimes wakes
  * others. Each counts in its own object, so that a run too many or too few is found, and nothing is
- * shared but what the scheduler shares. The end is waited for by wait_done, which costs the tasks
- * nothing.
+ * shared but what the scheduler shares. wait_done waits for the end, which costs the tasks nothing.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -28,7 +27,7 @@
 
 typedef struct fifo_task {
     thrum_task task;
-    uint64_t xvalue; /* what a micro task stores */
+    uint64_t xvalue; /* the value that a micro task stores */
     uint32_t runs;
     uint32_t runs_end; /* how often it runs; it posts itself until then */
     thrum_sched *sched;
@@ -55,7 +54,7 @@ static void nano(thrum_task *self, void *arg) {
 
 static inline void draw(fifo_task *t, th_random *random, unsigned steps) {
     for (unsigned i = 0; i < steps; i++) {
-        th_store_seq(&t->xvalue, th_random_next(random)); /* seq: it is what is measured */
+        th_store_seq(&t->xvalue, th_random_next(random)); /* seq: this is being measured */
     }
 }
 

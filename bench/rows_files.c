@@ -1,5 +1,5 @@
 /*
- * rows_files.c: reading files: what a read of the system's memory costs, and how late others are
+ * rows_files.c: reading files: the cost of a read from the page cache, and the delay of others
  * while many fibers read a file that the system has to fetch from the disk.
  *
  * The file is made in $TMPDIR, or /var/tmp, and has no name while it is used.
@@ -42,7 +42,7 @@ static int make_file(uint64_t size) {
 }
 
 static thrum_io take_over(int fd) {
-    /* By its path. What thrum_file_adopt takes over has the calls of files, too. */
+    /* By its path. A descriptor from thrum_file_adopt has the calls of files, too. */
     char path[64];
     thrum_io io;
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
@@ -51,7 +51,7 @@ static thrum_io take_over(int fd) {
     return io;
 }
 
-/* ---- what the system has in memory ---- */
+/* ---- the page cache ---- */
 
 typedef struct cached {
     int fd;

@@ -1,6 +1,6 @@
 /*
- * rows_lone.c: how long a task waits that is queued behind one that computes on, while another
- * worker sleeps.
+ * rows_lone.c: the wait of a task that is queued behind a computing one, while another worker
+ * sleeps.
  *
  * It takes turns with a bare futex wake by the same computing thread, which computes on after it
  * too. Worker and thread to be woken are tied to the second CPU, their wakers to the first: left
@@ -63,7 +63,7 @@ static double measure_ours(lone *l) {
 static double measure_bare(lone *l) {
     th_store_release(&l->bare_ns, 0); /* pairs: sleep_for_wakes */
     l->sent_ns = bench_now();
-    /* pairs: bench_futex_wait; publishes what is above */
+    /* pairs: bench_futex_wait; publishes the writes above */
     th_store_release(&l->xturn, l->xturn + 1);
     bench_futex_wake(&l->xturn);
     compute_until(l->sent_ns + COMPUTE_NS);
@@ -146,7 +146,7 @@ static void run_lone(const bench_args *args, bench_sample *out, lone_fn start, l
     free(l.bare_us);
 }
 
-/* ---- what is started ---- */
+/* ---- the started work ---- */
 
 static int lone_body(void *arg) {
     began(arg);
@@ -157,7 +157,7 @@ static void start_task(lone *l) {
     bench_ok(thrum_go(lone_body, l));
 }
 
-/* A task that has not begun is begun here, so that its figure says how late it was. */
+/* A task that has not begun is begun here, so that its figure shows its delay. */
 static void settle_task(lone *l) {
     while (!th_load_acquire(&l->began_ns)) { /* pairs: began */
         thrum_yield();

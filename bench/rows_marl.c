@@ -3,8 +3,9 @@
  * that is bound to the scheduler starts the tasks and waits for them. Its largest sizes; the others
  * of its set are the rows event-chain, event-baton, tickets and blocking-call.
  *
- * Each task leaves a result in a slot of its own, which is compared with what it must be: so a task
- * that did not run, or ran with another's argument, is found; one that ran twice, by the count.
+ * Each task leaves a result in a slot of its own, which is compared with the expected one: so a
+ * task that did not run, or ran with another's argument, is found; a task that ran twice is found
+ * by the count.
  */
 #include <stdlib.h>
 
@@ -50,7 +51,7 @@ static uint32_t long_work(uint32_t x) {
     return x;
 }
 
-/* What the work makes of a task's number; never 0, so that it cannot be guessed away. */
+/* The result for a task's number; never 0, so that it differs from an empty slot. */
 static uint32_t number(const marl_slot *slot) {
     return (uint32_t)(slot - set.slots) + 1;
 }
@@ -148,7 +149,7 @@ static void check_slots(unsigned runs, uint32_t (*expected)(uint32_t)) {
     free(set.slots);
 }
 
-/* Does so many rounds, after one that is not timed; every task of them is an operation. */
+/* Does so many rounds, after an untimed one; each of their tasks is an operation. */
 static void run_rounds(const bench_args *args, bench_sample *out, unsigned count,
                        void (*round)(void), uint32_t (*expected)(uint32_t)) {
     unsigned rounds = bench_scale(args, ROUNDS, 2);

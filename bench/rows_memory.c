@@ -1,5 +1,5 @@
 /*
- * rows_memory.c: what a blocked fiber costs, all included.
+ * rows_memory.c: the total cost of a blocked fiber.
  *
  * Counted are the resident and swapped pages, the page tables, and the kernel's record of each
  * mapping, before and after; all of it by the fiber. The fibers are blocked for certain when this
@@ -13,7 +13,7 @@
 
 #include "harness.h"
 
-/* What the kernel keeps for each mapping: a vm_area_struct and its share of the tree, rounded up.
+/* The kernel's record of each mapping: a vm_area_struct and its share of the tree, rounded up.
  */
 #define MAPPING_BYTES 256
 
@@ -23,7 +23,7 @@
 /* Memory that must be there for each fiber, so that the machine does not begin to swap. */
 #define NEEDED_PER_FIBER 6144
 
-/* ---- what is in use ---- */
+/* ---- memory in use ---- */
 
 /* A figure of a /proc file, in bytes. */
 static double proc_bytes(const char *path, const char *name) {
@@ -174,7 +174,7 @@ static void *block_thread(void *arg) {
     return NULL;
 }
 
-/* Threads with the smallest stack there is, one guard page and what the kernel keeps for them. */
+/* Threads with the smallest stack there is, one guard page and the kernel's records of them. */
 static void base_threads(const bench_args *args, bench_sample *out) {
     unsigned n = bench_scale(args, 1000, 200);
     pthread_t *threads = calloc(n, sizeof(threads[0]));

@@ -1,5 +1,5 @@
 /*
- * rows_parallel.h: what the rows share that do one piece of work in parallel, and serially as their
+ * rows_parallel.h: shared by the rows that do one piece of work in parallel, and serially as their
  * baseline.
  */
 #ifndef BENCH_ROWS_PARALLEL_H

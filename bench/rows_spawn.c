@@ -17,7 +17,7 @@
 #define MILLION 1000000 /* tasks of the bursts */
 #define FAN 10000       /* tasks of a fan-out */
 
-/* What one sample works on. */
+/* The data of one sample. */
 typedef struct spawn_work {
     bench_sample *out;
     uint32_t *slots;   /* one for each task of a round */
@@ -154,7 +154,7 @@ static void run_post(const bench_args *args, bench_sample *out) {
     bench_inside(args, post_inside, &work);
 }
 
-/* The first burst finds all memory untouched, the next ones what the first has left. */
+/* The first burst finds all memory untouched, the next ones use the first one's. */
 static int burst_inside(void *arg) {
     spawn_work *work = arg;
     work->sched = thrum_sched_current();
@@ -262,7 +262,7 @@ static void run_fanout(const bench_args *args, bench_sample *out) {
 
 /* ---- baselines ---- */
 
-/* Hides from the compiler what is called. */
+/* Hides the called function from the compiler. */
 static int (*volatile plain_call)(void *) = return_one;
 
 static void base_calls(const bench_args *args, bench_sample *out) {

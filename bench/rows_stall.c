@@ -55,7 +55,7 @@ typedef struct stall {
 
 static stall s;
 
-/* ---- what holds a worker ---- */
+/* ---- holders of a worker ---- */
 
 static int sleep_on(void *arg) {
     (void)arg;
@@ -123,7 +123,7 @@ static const stall_way by_read = {.hold = read_pipe, .prepare = open_pipe, .rele
 static const stall_way by_mutex = {
     .hold = wait_for_mutex, .prepare = lock_mutex, .release = unlock_mutex};
 
-/* ---- what is due meanwhile ---- */
+/* ---- work due meanwhile ---- */
 
 static void probe_run(thrum_task *self, void *arg) {
     (void)self;
@@ -181,7 +181,7 @@ static void start_holders(thrum_sched *sched, unsigned workers) {
     }
 }
 
-/* Posts what is due, as long as a worker is held up, and releases the holders in time. */
+/* Posts due work, as long as a worker is held up, and releases the holders in time. */
 static void post_meanwhile(thrum_sched *sched) {
     bool held = s.way->release != NULL;
     for (int64_t due = s.start_ns + PERIOD_NS; atomic_load(&s.ended) < s.holders;
@@ -233,7 +233,7 @@ static void report(const bench_span *span, bench_sample *out) {
 
 static void run_stall(const bench_args *args, bench_sample *out, unsigned holders,
                       const stall_way *way) {
-    /* Where nothing stands in for a worker, the holders take so many turns. */
+    /* If nothing takes over for a worker, the holders take so many turns. */
     unsigned turns = (holders + args->workers - 1) / args->workers;
     s = (stall){.way = way, .holders = holders, .setters = args->workers};
     s.hold_ns = (int64_t)bench_scale(args, 1000, 50) * 1000000;

@@ -1,10 +1,11 @@
 /*
- * rows_study.c: the workloads of the study of variants: how fibers that rest and yield are spread
- * over workers. Made for four workers (`spawners`: eight), and run on every variant by compare.py.
+ * rows_study.c: the workloads of the study of variants: the distribution of resting and yielding
+ * fibers over workers. Made for four workers (`spawners`: eight), and run on every variant by
+ * compare.py.
  *
  * Each is there twice: the fibers rest by a sleep of their thread, as in the study that these come
  * from, or by spinning. A sleep of 2 ns takes the kernel some 50 us, and one of 200 ns no longer,
- * so the sleeping ones say what the kernel does, and the spinning ones what the scheduler does.
+ * so the sleeping ones show the kernel's behaviour, and the spinning ones the scheduler's.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -24,7 +24,7 @@ typedef struct crowd {
     thrum_waitgroup waiting; /* fibers not yet at the gate */
     thrum_waitgroup running; /* fibers not yet done */
     thrum_event gate;
-    uint64_t yields; /* what the scheduler counted */
+    uint64_t yields; /* the scheduler's count */
 } crowd;
 
 static int stand_in_crowd(void *arg) {
@@ -74,8 +74,8 @@ static crowd run_crowd(const bench_args *args, bench_sample *out, unsigned fiber
 /* ---- yield ---- */
 
 /*
- * A yield may return at once when its worker has nothing else to run. Those are not measured here:
- * only those count that gave way, as the scheduler says; most must have.
+ * A yield may return at once when its worker has nothing else to run. Such yields are not measured:
+ * only yields that gave way count, by the scheduler's counter; most must have.
  */
 static void run_yield(const bench_args *args, bench_sample *out) {
     unsigned steps = bench_scale(args, 1000, 50);
@@ -99,7 +99,7 @@ static void base_sched_yield(const bench_args *args, bench_sample *out) {
 
 /* ---- mutex ---- */
 
-/* It has lines of its own, with what it protects. */
+/* It has its own lines, with the protected data. */
 static struct {
     _Alignas(TH_CACHE_LINE) thrum_mutex mutex;
     uint64_t count;
@@ -300,8 +300,8 @@ typedef struct meeting {
 static meeting meet;
 
 /*
- * In each step a member posts to one other, to each other one in turn, and waits for a post. The
- * one that is furthest behind has been sent as many as it needs, so none waits for ever.
+ * In each step a member posts to one other, to each in turn, and waits for a post. The member
+ * furthest behind has been sent as many as it needs, so none waits for ever.
  */
 static int meet_all(void *arg) {
     uintptr_t me = (uintptr_t)arg;

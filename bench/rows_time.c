@@ -1,6 +1,6 @@
 /*
  * rows_time.c: sleeping fibers, by the hundred thousand, and fewer, so that there is time between
- * them: what each sleep costs the processor, and how late it ends.
+ * them: the processor time of each sleep, and the delay of its end.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -13,7 +13,7 @@
 
 #define PENDING 1000000u
 #define SPAN_NS (INT64_C(10) * 1000000000)
-#define STEP_NS (INT64_C(1000000)) /* the interval at which what is due is taken */
+#define STEP_NS (INT64_C(1000000)) /* the interval at which due timers are taken */
 #define MOST 64u
 
 typedef struct object {
@@ -26,12 +26,12 @@ static unsigned count;
 static int64_t start;
 static th_random dice;
 
-/* ---- what is measured: one of two queues ---- */
+/* ---- the queue under measurement: one of two ---- */
 
 typedef struct queue {
     void (*insert)(th_timer *timer, int64_t deadline);
     void (*remove)(th_timer *timer);
-    uint64_t (*expire)(int64_t now); /* takes what is due, in order; returns how many */
+    uint64_t (*expire)(int64_t now); /* takes due timers, in order; returns their number */
 } queue;
 
 static th_wheel wheel;

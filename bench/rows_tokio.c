@@ -51,7 +51,7 @@ static void run_rounds(const bench_args *args, bench_sample *out, unsigned full,
     bench_stop(sched);
 }
 
-/* What tasks count down or up, on lines of their own. */
+/* The tasks' counters, on separate lines. */
 static struct {
     _Alignas(TH_CACHE_LINE) uint64_t xleft;
     _Alignas(TH_CACHE_LINE) uint64_t xran;
@@ -60,7 +60,7 @@ static struct {
 } shared = {.done = THRUM_EVENT_INIT(THRUM_EVENT_AUTO, false), .group = THRUM_WAITGROUP_INIT(0)};
 
 static void count_down(void) {
-    /* pairs: count_down; the last one has seen what the others did */
+    /* pairs: count_down; the last one has seen the others' writes */
     if (th_sub_acq_rel(&shared.xleft, 1) == 1) {
         thrum_event_signal(&shared.done);
     }
@@ -153,7 +153,7 @@ static int yield_and_stall(void *arg) {
     return 0;
 }
 
-/* Yields in between if it is told to: without that, in Tokio 1.24, no task from an external thread
+/* Yields in between if configured: without that, in Tokio 1.24, no task from an external thread
  * would run. */
 static int stall_and_respawn(void *arg) {
     stall();
@@ -221,7 +221,7 @@ static void run_yield_many(const bench_args *args, bench_sample *out) {
 
 #define PINGS 1000
 
-/* What two tasks exchange: a value and an event each way. The last one of them frees it. */
+/* The exchange of two tasks: a value and an event each way. The last one of them frees it. */
 typedef struct talk {
     uint32_t xusers;
     thrum_event there_set, back_set;

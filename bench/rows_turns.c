@@ -80,7 +80,7 @@ static void run_crowd(const bench_args *args, bench_sample *out, unsigned fibers
 
 /* ---- rwlock ---- */
 
-/* It has lines of its own, with what it protects. */
+/* It has its own lines, with the protected data. */
 static struct {
     _Alignas(TH_CACHE_LINE) thrum_rwlock lock;
     uint64_t one;

@@ -2,8 +2,8 @@
  * rows_wake.c: how fast a scheduler with nothing to do wakes, and what it costs meanwhile.
  *
  * The wake is measured beside a bare futex, turn by turn, by the same waking thread, which blocks
- * right after in both. The kernel places all threads; it likes to run the one that is woken where
- * its waker just went to sleep.
+ * right after in both. The kernel places all threads; it likes to run the woken thread on the
+ * processor where its waker just went to sleep.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -115,7 +115,7 @@ static double cpu_us(clockid_t clock) {
     return (double)used.tv_sec * 1e6 + (double)used.tv_nsec / 1e3;
 }
 
-/* CPU time of all threads but the one that measures, whose own goes on meanwhile. */
+/* CPU time of all threads but the measuring one, whose own goes on meanwhile. */
 static double cpu_of_others_us(void) {
     double before = cpu_us(CLOCK_THREAD_CPUTIME_ID);
     double all = cpu_us(CLOCK_PROCESS_CPUTIME_ID);

@@ -1,5 +1,5 @@
 /*
- * yardsticks.c: what this machine charges for the things that a scheduler is made of. They are
+ * yardsticks.c: this machine's cost of the operations of which a scheduler consists. They are
  * measured first in every run: the first one scales the targets, the others explain the rest.
  *
  * The loops chain each operation to the one before (same word), as a scheduler meets them.
@@ -25,8 +25,8 @@ static lone_word other;
 /* ---- instructions ---- */
 
 /*
- * The best of some stretches counts: what else runs here can only add to what an instruction takes,
- * and what scales the targets should not depend on it.
+ * The best of some stretches counts: other programs can only add to the time of an instruction, and
+ * the scale of the targets should not depend on them.
  */
 #define STRETCHES 10
 
@@ -97,7 +97,7 @@ typedef struct line_work {
 
 /* Spins until the word is `value`. */
 static void spin_for(uint32_t *xword, uint32_t value) {
-    /* pairs: run_line, echo_line; each publishes no more than the word itself */
+    /* pairs: run_line, echo_line; each publishes only the word itself */
     while (th_load_acquire(xword) != value) {
         continue;
     }

@@ -1,6 +1,6 @@
 /*
- * callbacks.c: what -fsanitize=thread and -fsanitize-coverage=trace-pc make gcc call: here they
- * charge what the access, or the block of code, costs.
+ * callbacks.c: the functions that -fsanitize=thread and -fsanitize-coverage=trace-pc make gcc call:
+ * here they charge the cost of the access, or of the block of code.
  */
 #include <string.h>
 

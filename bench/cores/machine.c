@@ -310,8 +310,8 @@ static double between(unsigned a, unsigned b) {
     return a / PACKAGE == b / PACKAGE ? the_costs.package : the_costs.far;
 }
 
-/* What it costs to get the line: from its owner, or the nearest that has it; `all`: the others lose
- * it, so it takes until the farthest has said so. */
+/* The cost of getting the line: from its owner, or the nearest processor that has it; `all`: the
+ * others lose it, so it takes until the farthest has answered. */
 static double transfer(const line *l, unsigned me, bool all) {
     if (l->owner >= 0) {
         return between((unsigned)l->owner, me);
@@ -399,7 +399,7 @@ static void access_line(line *l, uintptr_t addr, access_kind kind, const void *s
         t->clock = begins + seen;
         l->busy = begins + takes / 4; /* several can be given copies one after the other */
         if (l->owner >= 0) {
-            l->owner = -1; /* which keeps a copy: it is among those that have it */
+            l->owner = -1; /* which keeps a copy: it is among the line's holders */
         }
         l->has[me / 64] |= bit;
     } else {
@@ -468,7 +468,7 @@ unsigned machine_sites(site_count out[], unsigned max) {
     return n;
 }
 
-/* ---- what the seam asks of the machine ---- */
+/* ---- the machine's functions for the seam ---- */
 
 uint32_t sim_newest(const uint32_t *word) {
     return *(const volatile uint32_t *)word;

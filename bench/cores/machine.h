@@ -1,10 +1,10 @@
 /*
- * machine.h: a machine with up to 256 processors that is not there (README.md).
+ * machine.h: a simulated machine with up to 256 processors (README.md).
  *
- * Each simulated thread has a processor of its own, with a clock of its own in picoseconds. All of
- * them run on one real thread, one at a time: the one whose clock is the least goes on, and the
- * others may go on at each atomic access and each call of the system. Values are those of one
- * memory (nothing is weakly ordered here: that is tests/sim's); what is simulated is time.
+ * Each simulated thread has its own processor, with its own clock in picoseconds. All of them run
+ * on one real thread, one at a time: the thread whose clock is the least goes on, and the others
+ * may go on at each atomic access and each call of the system. Values are those of one memory
+ * (nothing is weakly ordered here: that is tests/sim's); only time is simulated.
  */
 #ifndef CORES_MACHINE_H
 #define CORES_MACHINE_H
@@ -18,7 +18,7 @@ enum { THREADS = 320, NEAR = 8, PACKAGE = 64 };
 typedef int64_t ps; /* picoseconds */
 #define NS(n) ((ps)((n)*1000))
 
-/* What things cost. Each is scaled by a cost's own factor, to see whether a verdict hangs on it. */
+/* The costs. Each is scaled by its own factor, to see whether a verdict depends on it. */
 typedef struct costs {
     double block;   /* ns: of the code of a basic block; fitted to one real worker */
     double hit;     /* a plain access that hits */
@@ -35,7 +35,7 @@ typedef struct costs {
     double ticks;   /* reading the counter */
     double syscall; /* entering and leaving the system */
     double sleep;   /* falling asleep, until the processor could do something else */
-    double wake;    /* what a wake costs the waker: the median */
+    double wake;    /* the cost of a wake for the waker: the median */
     double latency; /* from the wake until the woken thread runs: the median */
     double spread;  /* 99th percentile over median, of both */
     double barrier; /* membarrier, for each other thread that runs */
@@ -47,9 +47,9 @@ extern costs the_costs;
 
 /* One line of memory, by its place. */
 typedef struct line {
-    ps busy;         /* until when it is on its way */
+    ps busy;         /* until when it is being moved */
     uint64_t has[4]; /* the processors that have it */
-    int16_t owner;   /* who may write it; -1: none */
+    int16_t owner;   /* the processor that may write it; -1: none */
     bool touched;
 } line;
 

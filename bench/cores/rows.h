@@ -1,5 +1,5 @@
 /*
- * rows.h: what is measured on the simulated machine, and what a measurement says.
+ * rows.h: the measurements on the simulated machine, and their results.
  */
 #ifndef CORES_ROWS_H
 #define CORES_ROWS_H

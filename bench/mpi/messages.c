@@ -1,7 +1,7 @@
 /*
  * messages.c: messages of 8 bytes between two ranks, to and fro: by plain MPI_Send and MPI_Recv, by
  * one task of libthrum-mpi, by many, by as many rounds under way that a loop over MPI's own calls
- * looks at by turns, and by many beside a task that computes; and what a wait costs that lasts.
+ * looks at by turns, and by many beside a task that computes; and the cost of a long wait.
  *
  *     mpirun -n 2 thrum-bench-mpi [--rounds N] [--fibers N] [--level multiple|serialized|funneled]
  *
@@ -40,7 +40,7 @@ static void plain(int tag, int n) {
     }
 }
 
-/* What many tasks do, without tasks: the most that any library above these calls can reach. */
+/* The work of many tasks, without tasks: the most that any library above these calls can reach. */
 static void by_turns(int many, int n) {
     static MPI_Request requests[1024];
     static int64_t values[1024];

@@ -1,5 +1,5 @@
 /*
- * bodies.h: what the forked rows do between forks, compiled once, by the compiler that compiles
+ * bodies.h: the work of the forked rows between forks, compiled once, by the compiler that compiles
  * thrum-bench: the systems are compared, not the compilers' loops.
  */
 #ifndef BENCH_PEERS_BODIES_H

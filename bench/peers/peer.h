@@ -1,9 +1,9 @@
 /*
- * peer.h: what the peers' programs in C and C++ share: options, time, counts, how rows are written.
- * ../README.md says what a row measures, README.md here what is asked of a peer.
+ * peer.h: shared by the peers' programs in C and C++: options, time, counts, writing rows.
+ * ../README.md defines the rows, README.md here the requirements for a peer.
  *
  * A program is a table of `peer_work` and a call of peer_main. One process takes one sample of each
- * row that it is asked for; median, min and max are that sample.
+ * requested row; median, min and max are that sample.
  */
 #ifndef BENCH_PEERS_PEER_H
 #define BENCH_PEERS_PEER_H
@@ -206,7 +206,7 @@ static inline double peer_quantile(const peer_histogram *h, double share) {
     return peer_class_us(last);
 }
 
-/* What the next row is written with: pairs of microseconds and how many. */
+/* Data for the next row: pairs of microseconds and counts. */
 static const peer_histogram *peer_next_histogram;
 
 static inline void peer_write_histogram(void) {
@@ -257,8 +257,8 @@ static inline void peer_wake(int64_t (*once)(void)) {
 }
 
 /*
- * What a row of sleeps has: so many that sleep so often; the first few times of each, while others
- * start, are not noted.
+ * A row of sleeps: the number of sleepers and of their sleeps; the first few times of each, while
+ * others start, are not noted.
  */
 typedef struct peer_crowd {
     const char *name;
@@ -310,7 +310,10 @@ static inline double peer_cpu_us(void) {
     return (double)(all.tv_sec - mine.tv_sec) * 1e6 + (double)(all.tv_nsec - mine.tv_nsec) / 1e3;
 }
 
-/* Measures what the pool's threads use in two seconds without work, after it has just worked. */
+/*
+ * Measures the processor time of the pool's threads in two seconds without work, after it has just
+ * worked.
+ */
 static inline void peer_idle(void) {
     peer_sleep_us(200000);
     peer_span span = peer_begin();

@@ -1,6 +1,6 @@
 /*
- * pool.c: the trivial thread pool: a list of tasks, one mutex, one condition variable. It shows
- * what anything cleverer gains. Tasks cannot block, and live in their owner's memory.
+ * pool.c: the trivial thread pool: a list of tasks, one mutex, one condition variable. It shows the
+ * gain of cleverer pools. Tasks cannot block, and are in their owner's memory.
  */
 #include <pthread.h>
 

@@ -1,6 +1,6 @@
 /*
  * uv.c: libuv's thread pool, and its timers. Only the loop's thread, which is not of the pool,
- * queues work; it is also told of each one's end, so that is in the figures.
+ * queues work; it is also notified of each one's end, so that is in the figures.
  */
 #include <uv.h>
 
@@ -14,7 +14,7 @@ typedef struct work {
 
 static uv_loop_t *loop;
 
-/* The pool starts with the first work, with as many threads as the environment says. */
+/* The pool starts with the first work, with the environment's number of threads. */
 static void start(void) {
     char number[16];
     snprintf(number, sizeof(number), "%u", peer.workers);

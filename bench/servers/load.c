@@ -1,11 +1,11 @@
 /*
- * load.c: a load for servers, where wrk and redis-benchmark cannot make it.
+ * load.c: a load for servers that wrk and redis-benchmark cannot make.
  *
  *     thrum-load echo|tls PORT CONNECTIONS SECONDS [RATE]
  *     thrum-load http PORT CONNECTIONS SECONDS DEPTH
  *     thrum-load close|hold|silent PORT CONNECTIONS [SECONDS]
  *
- * One thread. It prints what was done and how long answers took; ../servers.py reads it.
+ * One thread. It prints the work done and the times of answers; ../servers.py reads it.
  */
 #define _GNU_SOURCE 1
 #include "load.h"

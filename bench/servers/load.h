@@ -26,10 +26,10 @@ void load_http(const load *l);
 void load_close(const load *l);
 /* Connections that made one HTTP request and then are idle until stdin ends: load_hold.c. */
 void load_hold(const load *l);
-/* Connections that say when they are to be ended, and then nothing: load_silent.c. */
+/* Connections that send the time at which to end them, and then nothing: load_silent.c. */
 void load_silent(const load *l);
 
-/* ---- what they share ---- */
+/* ---- shared parts ---- */
 
 /* Ends the program, with one line, when `value` is negative; else returns it. */
 int64_t must(int64_t value, const char *what);
@@ -37,7 +37,7 @@ int64_t must(int64_t value, const char *what);
 /* Nanoseconds of CLOCK_MONOTONIC. */
 int64_t load_now(void);
 
-/* A socket that is connected, or (without waiting) on its way to be. */
+/* A socket that is connected, or (without waiting) connecting. */
 int load_connect(int port, int flags);
 
 /* Makes the handshake of a connection, which does not block afterwards: load_tls.c. */

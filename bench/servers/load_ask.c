@@ -34,7 +34,7 @@ typedef struct peer {
 } peer;
 
 static struct {
-    char piece[PIECE_MAX]; /* what is sent at once */
+    char piece[PIECE_MAX]; /* the bytes sent at once */
     size_t size;
     unsigned depth; /* questions in a piece */
     bool is_tls;
@@ -68,7 +68,7 @@ static bool answered(peer *p, int64_t now) {
     return true;
 }
 
-/* Takes what is here. Returns how many pieces are answered by it. */
+/* Takes received bytes. Returns the number of pieces that they answer. */
 static unsigned take(peer *p) {
     char text[16384];
     unsigned whole = 0;
@@ -86,7 +86,7 @@ static unsigned take(peer *p) {
     return whole;
 }
 
-/* Sends what has become due. */
+/* Sends due pieces. */
 static void send_due(const load *l, int timer) {
     uint64_t due = 0;
     if (read(timer, &due, sizeof due) == sizeof due) {

@@ -1,6 +1,6 @@
 /*
- * load_hold.c: connections that each made one HTTP request and have nothing more to say. They stay
- * until stdin ends.
+ * load_hold.c: connections that each made one HTTP request and send nothing else. They stay until
+ * stdin ends.
  */
 #define _GNU_SOURCE 1
 #include <stdio.h>

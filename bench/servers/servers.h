@@ -11,11 +11,14 @@
 int serve_http(thrum_io listener);
 /* The same, with no fiber while a connection is idle: serve_on.c. */
 int serve_on(thrum_io listener);
-/* Sends back what comes, and has no deadlines: serve_echo.c. */
+/* Sends all bytes back, and has no deadlines: serve_echo.c. */
 int serve_echo(thrum_io listener);
-/* Sends back what comes, while half of the workers compute for 5 ms at a time: serve_echo.c. */
+/* Sends all bytes back, while half of the workers compute for 5 ms at a time: serve_echo.c. */
 int serve_busy(thrum_io listener);
-/* Ends each connection at the instant that it has sent, and says how late: serve_deadlines.c. */
+/*
+ * Ends each connection at the instant that it has sent, and reports the delay:
+ * serve_deadlines.c.
+ */
 int serve_deadlines(thrum_io listener);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * variant.c: the variant that THRUM_STUDY names is the one that runs, by the scheduler's counters.
+ * variant.c: the variant named by THRUM_STUDY is the running one, by the scheduler's counters.
  */
 #include "study.h"
 

@@ -1,6 +1,6 @@
 /*
  * epoll.c: the bare loop: one thread, one level-triggered set, a read and a write for each event.
- * It does what must be done and nothing else: the yardstick of what a server costs.
+ * It does only the necessary work: the yardstick for the cost of a server.
  *
  *     peer-server-epoll http|echo PORT
  */
@@ -19,7 +19,7 @@
 
 enum { ROOM = 4096, EVENTS = 256 };
 
-/* A connection, and what has come of its next request. */
+/* A connection, and the received part of its next request. */
 typedef struct connection {
     int fd;
     size_t have;
@@ -41,7 +41,7 @@ static bool answer(connection *c) {
     while (!last && (n = hello_requests(c->text, c->have, &used, &last)) > 0) {
         const size_t size = n * HELLO_SIZE;
         if (send(c->fd, hello_answers(), size, MSG_NOSIGNAL) != (ssize_t)size) {
-            return false; /* a load reads what it asks for: there is room */
+            return false; /* a load reads its answers: there is room */
         }
         c->have -= used;
         memmove(c->text, c->text + used, c->have);

@@ -1,7 +1,7 @@
 /*
- * hello.h: the least of HTTP that a load asks for, the same for the bare loop and for thrum: GETs
- * without a body, each answered by the same text. What comes is cut where the heads end; nothing is
- * checked, so this is no server for the world (examples/httpd is one).
+ * hello.h: the least of HTTP that a load needs, the same for the bare loop and for thrum: GETs
+ * without a body, each answered by the same text. The input is cut at the ends of the heads;
+ * nothing is checked, so this is no server for the world (examples/httpd is one).
  */
 #ifndef BENCH_PEERS_SERVERS_HELLO_H
 #define BENCH_PEERS_SERVERS_HELLO_H

@@ -1,6 +1,6 @@
 /*
  * openssl.c: the bare loop over TLS: one thread, one level-triggered set; OpenSSL reads and writes
- * the sockets itself, and nothing is done that need not be. Of epoll.c it is the sealed twin.
+ * the sockets itself, and only the necessary work is done. It is the encrypted twin of epoll.c.
  *
  *     peer-server-openssl PORT CHAIN.pem KEY.pem
  */
@@ -34,7 +34,7 @@ static void serve(SSL *ssl) {
         }
         return;
     }
-    if (SSL_write(ssl, text, n) != n) { /* a load reads what it asks for: there is room */
+    if (SSL_write(ssl, text, n) != n) { /* a load reads its answers: there is room */
         ERR_clear_error();
         end(ssl);
     }

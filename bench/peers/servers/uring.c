@@ -1,13 +1,12 @@
 /*
  * uring.c: the bare loop by io_uring: one thread, one ring with its fast flags, reads that stay
- * asked for (multishot) into memory that the ring chooses, and one call for all that is asked for
- * at a time. It is what epoll.c is for readiness: the yardstick of what sockets by completions
- * could cost.
+ * submitted (multishot) into memory that the ring chooses, and one call for all submissions at a
+ * time. Like epoll.c for readiness, it is the yardstick for the cost of sockets by completions.
  *
  *     peer-server-uring http|echo PORT [default]
  *
- * With `default` it has the ring's default flags, by which threads other than its own could take
- * what has ended, as a scheduler needs it whose workers compute.
+ * With `default` it has the ring's default flags, with which threads other than its own could take
+ * completions, as a scheduler needs it whose workers compute.
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -24,10 +23,10 @@
 
 enum { ROOM = 4096, BUFFERS = 1024, ENTRIES = 1024, ENDS = 256 };
 
-/* What a completion is of: the low bits of its key; the rest is the connection. */
+/* The kind of a completion: the low bits of its key; the rest is the connection. */
 enum { ACCEPTED, RECEIVED, SENT, KINDS = 3 };
 
-/* A connection, and what has come of its next request. */
+/* A connection, and the received part of its next request. */
 typedef struct connection {
     int fd;
     unsigned sends; /* under way */
@@ -135,7 +134,7 @@ static void sent(connection *c, int n) {
         c->buffer = -1;
     }
     if ((c->last && c->sends == 0) || n < 0) {
-        shutdown(c->fd, SHUT_RDWR); /* what is asked for ends */
+        shutdown(c->fd, SHUT_RDWR); /* pending operations end */
     }
     free_if_done(c);
 }

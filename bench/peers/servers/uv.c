@@ -1,5 +1,5 @@
 /*
- * uv.c: an echo server on libuv's loop. What is written at once is written by uv_try_write; only
+ * uv.c: an echo server on libuv's loop. Bytes that can be written at once go by uv_try_write; only
  * the rest is queued.
  *
  *     peer-server-libuv echo PORT
@@ -32,7 +32,7 @@ static void room(uv_handle_t *handle, size_t wished, uv_buf_t *out) {
 }
 
 static void written(uv_write_t *request, int status) {
-    (void)status; /* the next read says the same */
+    (void)status; /* the next read returns the same */
     free(request);
 }
 

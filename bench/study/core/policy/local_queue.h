@@ -1,7 +1,7 @@
 /*
  * local_queue.h: the local queue of the study's build, in place of src/core/policy/local_queue.h:
- * the same functions, each with its variant. What seldom runs (a spare's queue that is handed over,
- * a bound thread that helps) uses the ring without the lock, which is safe.
+ * the same functions, each with its variant. Rare paths (a spare's queue that is handed over, a
+ * bound thread that helps) use the ring without the lock, which is safe.
  */
 #ifndef TH_LOCAL_QUEUE_H
 #define TH_LOCAL_QUEUE_H
