@@ -2,9 +2,9 @@
  * blocking_call.c: a call that blocks its thread goes through thrum_blocking, so that it holds up a
  * thread of the blocking pool and not a worker.
  *
- * Here one worker runs both ends of a pipe. Were the reader to block the worker, the writer would
- * never get to run: beside a single worker no spare stands in unless the config asks for one.
- * resolve.c has tasks that just call what blocks.
+ * Here one worker runs both ends of a pipe. If the reader blocked the worker, the writer would
+ * never run: with a single worker no spare takes over unless the config requests one. resolve.c has
+ * tasks that just make blocking calls.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static int pipe_ends[2];
 
 struct reading {
     char text[32];
-    ssize_t got; /* of read(2); what the call needs and yields travels in its argument */
+    ssize_t got; /* of read(2); the call's input and result are in its argument */
 };
 
 /* Runs on a thread of the pool. */

@@ -9,9 +9,9 @@
 
 enum { SQUARERS = 4, ENOUGH = 1000000 };
 
-static thrum_chan *numbers; /* rendezvous: no more are made than are wanted */
-static thrum_chan *squares; /* a buffer between the tasks that square and the one that adds */
-static thrum_chan *quit;    /* carries nothing; closed, it tells all at once */
+static thrum_chan *numbers; /* rendezvous: only as many are made as are wanted */
+static thrum_chan *squares; /* a buffer between the squaring tasks and the adding one */
+static thrum_chan *quit;    /* carries nothing; its close notifies all at once */
 static thrum_waitgroup stages = THRUM_WAITGROUP_INIT(SQUARERS + 1);
 
 /* Hands a number on. False: it is time to go. */
@@ -20,7 +20,7 @@ static bool give(thrum_chan *to, long n) {
     return thrum_select(cases, 2, THRUM_FOREVER) == 0 && cases[0].status == 0;
 }
 
-/* Takes one. False: it is time to go, or there are no more. */
+/* Takes one. False: it is time to stop, or none is left. */
 static bool take(thrum_chan *from, long *n) {
     thrum_case cases[] = {THRUM_RECV_CASE(from, n), THRUM_RECV_CASE(quit, NULL)};
     return thrum_select(cases, 2, THRUM_FOREVER) == 0 && cases[0].status == 0;

@@ -1,6 +1,6 @@
 /*
- * config.c: how a scheduler is set up. thrum_config_init fills in the defaults, then what the
- * environment says; what the program sets afterwards wins.
+ * config.c: setting up a scheduler. thrum_config_init fills in the defaults, then the environment's
+ * settings; the program's later settings win.
  */
 #define _POSIX_C_SOURCE 200809L /* setenv */
 #include <stdatomic.h>

@@ -1,7 +1,8 @@
 /*
  * deadline.c: requests with a time limit. Each is a task that waits for its answer or its deadline,
- * whichever comes first, or for its owner's cancel: it ends exactly once, and thrum_task_cause says
- * how. Wakeups only report progress: the request then waits on, for the rest of its time.
+ * whichever comes first, or for its owner's cancel: it ends exactly once, and thrum_task_cause
+ * returns the cause. Wakeups only report progress: the request then waits on, for the rest of its
+ * time.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -53,7 +54,7 @@ static void end_request(thrum_task *self, void *arg) {
 /* Called by any thread, such as the network's. */
 static void answer(struct request *request) {
     request->answer = 42;
-    thrum_task_signal(&request->task); /* what was written before is visible to the body */
+    thrum_task_signal(&request->task); /* earlier writes are visible to the body */
 }
 
 static void report(struct request *request) {
@@ -67,7 +68,7 @@ static int run(void *arg) {
     for (int i = 0; i < REQUESTS; i++) {
         struct request *request = &requests[i];
         thrum_task_init(&request->task, end_request, request);
-        /* Those that get no answer have 5 ms; the others have time. */
+        /* Requests without an answer have 5 ms; the others have time. */
         request->limit = i % 4 == 0 ? thrum_after_ms(5) : thrum_after_s(3600);
         int err = thrum_task_post_until(thrum_sched_current(), &request->task, request->limit);
         if (err != 0) {

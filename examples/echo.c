@@ -1,5 +1,5 @@
 /*
- * echo.c: a server that sends back what comes: echo [ADDRESS] (tcp:127.0.0.1:7777; "activation:"
+ * echo.c: a server that sends all bytes back: echo [ADDRESS] (tcp:127.0.0.1:7777; "activation:"
  * when systemd has opened the socket). It ends by SIGTERM or SIGINT: idle connections at once, the
  * others when they have been answered, or after five seconds.
  */
@@ -12,7 +12,7 @@
 #include <thrum/serve.h>
 #include <unistd.h>
 
-/* One connection: until its other side ends, says nothing for a minute, or the server ends. */
+/* One connection: until the peer ends it or sends nothing for a minute, or the server ends. */
 static int echo(thrum_io io, void *arg) {
     char text[4096];
     int64_t n;
@@ -51,7 +51,10 @@ static int serve(void *arg) {
     return err;
 }
 
-/* Started without stdin, stdout or stderr: else a connection might get what is printed. */
+/*
+ * For a start without stdin, stdout or stderr: otherwise a connection might get the program's
+ * output.
+ */
 static void open_standard(void) {
     int fd = open("/dev/null", O_RDWR);
     while (fd >= 0 && fd <= STDERR_FILENO) {

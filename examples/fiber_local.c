@@ -1,6 +1,6 @@
 /*
- * fiber_local.c: values that belong to the running task, whatever thread it is on. What a task
- * leaves under a key goes to the key's destructor when the task ends.
+ * fiber_local.c: values that belong to the running task, on any thread. A value that a task leaves
+ * under a key goes to the key's destructor when the task ends.
  */
 #include <stdio.h>
 #include <stdlib.h>

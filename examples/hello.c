@@ -1,6 +1,6 @@
 /*
  * hello.c: the smallest program. thrum_run starts a scheduler, runs one function as its first
- * fiber, waits for all that this starts, and returns what the function returned.
+ * fiber, waits for everything that this starts, and returns the function's result.
  */
 #include <stdio.h>
 #include <thrum.h>

@@ -46,7 +46,7 @@ static int tell(void *arg) {
 
 /* ---- the loop ---- */
 
-/* What the program has always done when its descriptor is ready; now it starts fibers, too. */
+/* The program's existing reaction to its ready descriptor; now it starts fibers, too. */
 static int question_came(void) {
     unsigned char question;
     if (read(questions[READ], &question, 1) == 1) {

@@ -39,7 +39,7 @@ static void turn(uv_prepare_t *handle) {
     uv_timer_stop(&fibers->next);
     int ms = thrum_poll_ms(next);
     if (ms >= 0) {
-        uv_update_time(handle->loop); /* the timer counts from what the loop believes is now, */
+        uv_update_time(handle->loop); /* the timer counts from the loop's present time, */
         uv_timer_start(&fibers->next, has_come, ms ? (uint64_t)ms + 1 : 0, 0); /* rounded down */
     }
 }

@@ -1,11 +1,11 @@
 /*
- * jobs.c: runs shell commands, some at a time, and prints what each has written whole and in order.
+ * jobs.c: runs shell commands, some at a time, and prints each one's whole output in order.
  *
  *     jobs [-j N] [-k] [FILE]
  *
  * reads a command a line from FILE, or from its input. N of them run at a time (as many as there
- * are processors). After one that fails no more are begun, and those that run end, unless -k says
- * to go on; then the status is 1. Ctrl-C kills all that run, with what they have started in their
+ * are processors). After a failure no further command is begun, and running ones end, unless -k is
+ * given; then the status is 1. Ctrl-C kills all running commands, with the processes in their
  * groups, and the status is 130.
  */
 #include <fcntl.h>
@@ -44,7 +44,7 @@ static void print(const thrum_process_output *output) {
     }
 }
 
-/* Runs the command: 0, or what has kept it from running. */
+/* Runs the command: 0, or the code of the failure to start it. */
 static int run_command(job *j, thrum_process_output *output) {
     const char *const argv[] = {"sh", "-c", j->command, NULL};
     thrum_process_options options = THRUM_PROCESS_OPTIONS_INIT;
@@ -106,7 +106,7 @@ static int read_jobs(jobs *all, thrum_stream *input) {
     char *line = malloc(LINE_BYTES);
     int64_t n = !line ? -ENOMEM : 0;
     while (n >= 0) {
-        n = thrum_sem_wait(&all->places); /* first: what has failed meanwhile is known then */
+        n = thrum_sem_wait(&all->places); /* first: failures in the meantime are known then */
         if (n == 0 && atomic_load(&all->failed) && !all->keep_going) {
             n = -ENODATA;
         }

@@ -1,5 +1,5 @@
 /*
- * metrics.c: what the workers count. Reading stops no worker; the figures of one program are read
+ * metrics.c: the workers' counters. Reading stops no worker; the figures of one program are read
  * here after it has gone quiet, so they add up.
  */
 #include <stdio.h>

@@ -16,8 +16,8 @@ static struct {
 } queue = {.mutex = THRUM_MUTEX_INIT, .not_empty = THRUM_COND_INIT, .not_full = THRUM_COND_INIT};
 
 /*
- * The loop ends when the wait says that the task is cancelled: all its waits then return at once,
- * and a loop that did not test the result would spin for ever. The mutex is held in any case.
+ * The loop ends when the wait returns that the task is cancelled: all its waits then return at
+ * once, and a loop that did not test the result would spin for ever. The mutex is held in any case.
  */
 static int put(int item) {
     int err = 0;

@@ -1,6 +1,6 @@
 /*
  * pinned.c: a task moves between threads whenever it waits, unless it is pinned to one worker. Pin
- * what keeps to a thread: thread-local variables, a graphics context.
+ * tasks with state that belongs to a thread: thread-local variables, a graphics context.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static int run(void *arg) {
     for (int i = 0; i < TASKS; i++) {
         thrum_attr attr = THRUM_ATTR_INIT;
         attr.flags = THRUM_PINNED;
-        attr.worker = i % workers; /* -1 would say: the worker that runs this */
+        attr.worker = i % workers; /* -1 would mean the worker that runs this */
         int err = thrum_spawn_with(&tours[i], &attr, tour, NULL);
         if (err != 0) {
             fprintf(stderr, "pinned: %s\n", thrum_strerror(err));

@@ -1,6 +1,6 @@
 /*
  * pipeline_task.c: one task that does its work in steps. Each step starts something that ends later
- * and elsewhere, and the task goes on from the callback that tells it so. In between it waits
+ * and elsewhere, and the task goes on from the callback that reports it. In between it waits
  * without a stack: a million such pipelines cost what their structs cost.
  */
 #include <stdio.h>
@@ -30,7 +30,7 @@ struct pipeline {
     int err;
 };
 
-/* The callback, on any thread. What it writes is visible to the run that it causes. */
+/* The callback, on any thread. Its writes are visible to the run that it causes. */
 static void answered(void *arg, long answer) {
     struct pipeline *p = arg;
     p->value = answer;

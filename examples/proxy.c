@@ -1,11 +1,11 @@
 /*
  * proxy.c: passes connections on: proxy LISTEN TARGET, such as `proxy tcp:127.0.0.1:8080
- * tcp:example.org:80`; without arguments it says what else it takes.
+ * tcp:example.org:80`; without arguments it prints the other options.
  *
- * Each connection has two tasks, one for each direction. When one side has said all, the other one
- * is told so, and may still answer. When a side fails, or nothing moves for too long, both are
- * reset, so that nobody takes what was cut for a whole. It ends by SIGTERM or SIGINT, when its
- * connections have ended or their time is up.
+ * Each connection has two tasks, one for each direction. When one side has sent everything, the
+ * other one is notified, and may still answer. When a side fails, or nothing moves for too long,
+ * both are reset, so that nobody takes a cut transfer for a whole one. It ends by SIGTERM or
+ * SIGINT, when its connections have ended or their time is up.
  */
 #define _GNU_SOURCE 1
 #include <fcntl.h>
@@ -102,7 +102,7 @@ static int back(void *arg) {
 
 /* ---- one connection ---- */
 
-/* Has a close tell the other side that this was no regular end. Not all kinds of sockets can. */
+/* Makes a close show the peer that this was no regular end. Not all kinds of sockets can. */
 static void spoil(thrum_io io) {
     (void)thrum_io_set_option(io, THRUM_IO_RESET, 1);
 }
@@ -139,7 +139,10 @@ static int pass_on(thrum_io client, void *arg) {
 
 /* ---- all of them ---- */
 
-/* Started without stdin, stdout or stderr: else a connection might get what is printed. */
+/*
+ * For a start without stdin, stdout or stderr: otherwise a connection might get the program's
+ * output.
+ */
 static void open_standard(void) {
     int fd = open("/dev/null", O_RDWR);
     while (fd >= 0 && fd <= STDERR_FILENO) {

@@ -1,10 +1,10 @@
 /*
- * resolve.c: tasks that call what blocks their thread: getaddrinfo, read, a mutex of the system's.
+ * resolve.c: tasks that make calls which block their thread: getaddrinfo, read, a system mutex.
  *
  * A client library keeps one connection and locks it by a pthread mutex, as many do. The first task
- * that asks opens it: it resolves a name and reads the server's greeting, with the mutex locked,
- * and the others wait for the mutex. All workers are held up then. Spare workers take over for
- * them, so that the server goes on, which is a task, too: it ticks a while before it sends its
+ * that needs it opens it: it resolves a name and reads the server's greeting, with the mutex
+ * locked, and the others wait for the mutex. All workers are held up then. Spare workers take over
+ * for them, so that the server goes on, which is a task, too: it ticks a while before it sends its
  * greeting. Without spares this program would wait for ever.
  */
 #include <netdb.h>

@@ -7,13 +7,13 @@
 typedef struct mirror {
     const char *name;
     thrum_time answers_after;
-    int answer; /* 0, or the code of what went wrong */
-    int got;    /* what the caller of fetch saw */
+    int answer; /* 0, or the code of the failure */
+    int got;    /* the result that the caller of fetch saw */
 } mirror;
 
 static int fetch(void *arg) {
     mirror *m = arg;
-    m->got = thrum_sleep(m->answers_after); /* stands for waiting for the network */
+    m->got = thrum_sleep(m->answers_after); /* in place of waiting for the network */
     if (m->got == 0) {
         m->got = m->answer;
     }
@@ -33,7 +33,8 @@ static int entry(void *arg) {
         return err;
     }
     for (size_t i = 0; i < sizeof mirrors / sizeof mirrors[0]; i++) {
-        thrum_scope_go(&scope, fetch, &mirrors[i]); /* the join says if it could not start */
+        /* the join returns the error if it could not start */
+        thrum_scope_go(&scope, fetch, &mirrors[i]);
     }
     err = thrum_scope_join(&scope); /* waits for all; the far one does not take a minute */
     printf("the scope: %s\n", thrum_strerror(err));

@@ -1,5 +1,5 @@
 /*
- * semaphore.c: no more than SEATS tasks at the table at a time, however many there are.
+ * semaphore.c: at most SEATS tasks out of many are at the table at a time.
  */
 #include <stdatomic.h>
 #include <stdio.h>

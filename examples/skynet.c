@@ -5,7 +5,7 @@
  *     mpirun -n 2 skynet
  *
  * The ten children of the first task, and theirs, are dealt out to the ranks: each rank answers
- * requests for the sum of a part, with a task for each, until it is told to end.
+ * requests for the sum of a part, with a task for each, until it is asked to end.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -25,7 +25,7 @@ typedef struct part {
 } part;
 
 typedef struct request {
-    long long first, leaves; /* leaves 0: there are no more */
+    long long first, leaves; /* leaves 0: no part is left */
     int tag;                 /* of the answer */
 } request;
 
@@ -88,7 +88,7 @@ static int serve(void) {
     return err ? err : ended;
 }
 
-/* ---- the one that asks ---- */
+/* ---- the requesting rank ---- */
 
 static long long sums[LEAVES / DEALT];
 

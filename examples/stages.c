@@ -34,7 +34,7 @@ static void deliver(thrum_task *self, void *arg) {
     end(parcel->visits == 3 ? 0 : -EINVAL);
 }
 
-/* Sends the parcel on its way for some time: the task waits for a deadline. */
+/* Ships the parcel for some time: the task waits for a deadline. */
 static void send_off(thrum_task *self, void *arg) {
     struct parcel *parcel = arg;
     parcel->visits++;

@@ -1,11 +1,11 @@
 /*
- * tls_echo.c: sends back what comes, encrypted; and asks such a server:
+ * tls_echo.c: sends all bytes back, encrypted; and a client for such a server:
  *
  *     tls_echo serve ADDRESS CHAIN KEY   until SIGTERM or SIGINT
  *     tls_echo ask ADDRESS HOST CA       each line of the input, and prints the answers
  *
  * CHAIN, KEY and CA are PEM files. ADDRESS is as thrum_listen and thrum_dial take it
- * (tcp:127.0.0.1:7777). HOST is whom the client wants to talk to, by its certificate.
+ * (tcp:127.0.0.1:7777). HOST is the server that the client wants, by its certificate.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -32,7 +32,10 @@ static int give_up(thrum_tls *tls, int err) {
 
 /* ---- the server ---- */
 
-/* Waits for something to read, or for the server's end: what has come already is not waited for. */
+/*
+ * Waits for something to read, or for the server's end: bytes that have come already are not waited
+ * for.
+ */
 static int64_t next(thrum_tls *tls, char *text, size_t size) {
     const thrum_time deadline = thrum_after_s(60);
     int err = thrum_tls_is_readable(tls) ? 0 : thrum_serve_idle(thrum_tls_io(tls), deadline);
@@ -135,7 +138,7 @@ static int ask(char **args) {
         return complain(args[0], err);
     }
     err = thrum_tls_client(&tls, config, io, args[1], thrum_after_s(10));
-    thrum_tls_config_free(config); /* the connection has what it needs */
+    thrum_tls_config_free(config); /* the connection keeps its own reference */
     if (err) {
         return give_up(tls, err);
     }

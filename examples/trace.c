@@ -1,6 +1,6 @@
 /*
- * trace.c: what each worker did when. Writes trace.json (or the file that is named): open it in
- * https://ui.perfetto.dev or chrome://tracing.
+ * trace.c: a timed record of each worker's activity. Writes trace.json (or the file that is named):
+ * open it in https://ui.perfetto.dev or chrome://tracing.
  *
  *     trace [FILE]
  *

@@ -3,16 +3,16 @@
  *
  *     mpirun -n 2 uts [T1 | T3 | T1L [TRACE]]
  *
- * With TRACE each rank writes what its workers did to TRACE0.json, TRACE1.json, ...;
+ * With TRACE each rank writes its workers' activity to TRACE0.json, TRACE1.json, ...;
  * `thrum-timeline TRACE0.json TRACE1.json` makes one picture of them.
  *
  * Each node of the tree is 20 bytes: the SHA-1 of its parent's and of its number among the
- * children. They say how many children the node has, which nobody knows before, so the work has to
- * be divided as it is found. On each rank one task a worker searches, with a stack of its own, and
- * gives to a pool of the rank when that is empty. A rank without work asks others, in a random
- * order; a task of each rank answers. That all are done is found by rounds of an allreduce: when
- * nobody has had work in two rounds, and between them no work has moved, there is none under way
- * (Mattern's four counters).
+ * children. They determine the number of the node's children, which is not known before, so the
+ * work has to be divided as it is found. On each rank one task a worker searches, with its own
+ * stack, and gives to a pool of the rank when that is empty. A rank without work asks others, in a
+ * random order; a task of each rank answers. That all are done is found by rounds of an allreduce:
+ * when nobody has had work in two rounds, and between them no work has moved, there is none under
+ * way (Mattern's four counters).
  */
 #include <math.h>
 #include <stdio.h>
@@ -146,10 +146,10 @@ static size_t take(stack *s, node to[CHUNK], size_t most) {
 
 /* ---- the rank ---- */
 
-static thrum_mutex lock = THRUM_MUTEX_INIT; /* protects what follows */
+static thrum_mutex lock = THRUM_MUTEX_INIT; /* protects the following */
 static thrum_cond fed = THRUM_COND_INIT;    /* the pool has nodes, or all is over */
 static stack pool;
-static int searchers, hungry; /* tasks; those that wait for nodes */
+static int searchers, hungry; /* tasks; tasks that wait for nodes */
 static bool is_over;
 static long long counted, given, got; /* nodes; chunks to and from other ranks */
 
@@ -158,7 +158,7 @@ static void feed(const node *nodes, size_t n) {
     thrum_cond_broadcast(&fed);
 }
 
-/* Adds what was counted; with nothing left waits for more. False: there is none any more. */
+/* Adds the count; with nothing left waits for more. False: none is left anywhere. */
 static bool refill(stack *own, long long *found) {
     node chunk[CHUNK];
     bool goes_on;
@@ -303,7 +303,7 @@ static int entry(void *arg) {
     return err | thrum_cancel(answering) | thrum_join(answering, &result) | result;
 }
 
-/* What this rank's workers did, as a file. */
+/* Writes this rank's workers' activity to a file. */
 static int write_trace(thrum_sched *sched, const char *prefix) {
     char name[512];
     snprintf(name, sizeof name, "%.490s%d.json", prefix, rank);

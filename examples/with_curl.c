@@ -2,7 +2,7 @@
  * with_curl.c: libcurl in fibers: very many transfers at a time, each of them a plain call that
  * returns when it is over.
  *
- * curl says for which descriptors it wants to wait (CURLMOPT_SOCKETFUNCTION), and until when
+ * curl reports the descriptors that it wants to wait for (CURLMOPT_SOCKETFUNCTION), and until when
  * (CURLMOPT_TIMERFUNCTION). Both go into an epoll set, and one fiber waits for the set, which is a
  * descriptor like any other. So curl may open, close and replace its own as it likes.
  *
@@ -25,7 +25,7 @@
 
 static thrum_mutex lock = THRUM_MUTEX_INIT; /* one call at a time under `multi` */
 static CURLM *multi;
-static int set, timer; /* what curl waits for; until when */
+static int set, timer; /* the set that curl waits for; its timer */
 static thrum_io io;    /* the set, as fibers wait for it */
 static thrum_handle *driver;
 
@@ -34,7 +34,7 @@ struct transfer {
     CURLcode result;
 };
 
-/* Called by curl, with the lock held: the descriptor, and what for. */
+/* Called by curl, with the lock held: the descriptor, and the purpose. */
 static int watch(CURL *easy, curl_socket_t fd, int what, void *arg, void *known) {
     struct epoll_event event = {.data.fd = fd};
     (void)easy, (void)arg;
@@ -57,7 +57,7 @@ static int set_timer(CURLM *of, long ms, void *arg) {
     return timerfd_settime(timer, 0, &in, NULL);
 }
 
-/* With the lock: tells those whose transfers are over. */
+/* With the lock: notifies the fibers whose transfers are over. */
 static void tell_ended(void) {
     CURLMsg *message;
     int left;
@@ -134,13 +134,13 @@ static int curl_begin(void) {
 static int curl_end(void) {
     int fd = thrum_io_release(io); /* which ends the driver's wait */
     int err = thrum_join(driver, NULL);
-    curl_multi_cleanup(multi); /* it closes what it has kept open */
+    curl_multi_cleanup(multi); /* it closes the connections that it has kept open */
     close(timer);
     close(set);
     return fd == set ? err : -EBADF;
 }
 
-/* ---- a server: it answers with the path, and says nothing at all for /never ---- */
+/* ---- a server: it answers with the path, and does not answer at all for /never ---- */
 
 static int answer(thrum_io guest, void *arg) {
     thrum_stream stream;
@@ -177,7 +177,7 @@ enum { TRANSFERS = 200 };
 static char where[THRUM_ADDRESS_TEXT];
 static int right[TRANSFERS];
 
-/* What has come, as a text. */
+/* The received bytes, as a text. */
 static size_t keep(char *from, size_t size, size_t n, void *arg) {
     char *to = arg;
     size_t had = strlen(to);

@@ -1,6 +1,6 @@
 /*
  * with_deadline.c: three questions are asked one after the other, all within 50 ms: the deadline is
- * for what the caller itself waits for. (A scope's deadline is its children's.)
+ * for the caller's own waits. (A scope's deadline is its children's.)
  */
 #include <stdio.h>
 #include <thrum.h>
@@ -19,7 +19,7 @@ static int ask_all(void *arg) {
     talk *t = arg;
     for (size_t i = 0; i < sizeof t->questions / sizeof t->questions[0]; i++) {
         question *q = &t->questions[i];
-        int err = thrum_sleep(q->answered_after); /* stands for waiting for the network */
+        int err = thrum_sleep(q->answered_after); /* in place of waiting for the network */
         if (err) {
             return err; /* -ECANCELED: past the deadline no wait takes any time */
         }

@@ -1,8 +1,8 @@
 /*
  * with_libpq.c: PostgreSQL's own library in fibers: with_libpq [CONNINFO]
  *
- * Connecting, sending and receiving never block: where libpq would wait, the fiber does. What the
- * fiber waits for is libpq's descriptor, which libpq may close, and open another one under the same
+ * Connecting, sending and receiving never block: if libpq would have to wait, the fiber does. The
+ * fiber waits for libpq's descriptor, which libpq may close, and open another one under the same
  * number, in any call while it connects (it tries several hosts). So it is borrowed for one wait at
  * a time, and given back before libpq is called again.
  */
@@ -15,7 +15,7 @@
 
 /* ---- libpq in fibers: from here to query() it is the same in every program ---- */
 
-/* Waits for what libpq waits for: the bits that are ready, or an error. */
+/* Waits for libpq's descriptor: the bits that are ready, or an error. */
 static int wait_for(PGconn *conn, unsigned bits, thrum_time deadline) {
     thrum_io io;
     int err = thrum_io_adopt(&io, PQsocket(conn)); /* -EBADF: there is none */
@@ -26,7 +26,7 @@ static int wait_for(PGconn *conn, unsigned bits, thrum_time deadline) {
     return thrum_io_release(io) < 0 ? -EBADF : ready; /* it is libpq's again, as it was */
 }
 
-/* Connects. *out is NULL without memory; else it is to be finished, and says what went wrong. */
+/* Connects. *out is NULL without memory; else it is to be finished, and has the error message. */
 static int connect_to(PGconn **out, const char *conninfo, thrum_time deadline) {
     PGconn *conn = *out = PQconnectStart(conninfo);
     if (!conn) {
@@ -46,7 +46,7 @@ static int connect_to(PGconn **out, const char *conninfo, thrum_time deadline) {
     return state == PGRES_POLLING_OK ? PQsetnonblocking(conn, 1) : -ECONNREFUSED;
 }
 
-/* Writes what is left of a query, and takes what the server says meanwhile. */
+/* Writes the rest of a query, and takes the server's data meanwhile. */
 static int flush(PGconn *conn, thrum_time deadline) {
     int left, ready;
     while ((left = PQflush(conn)) == 1) {

@@ -34,7 +34,7 @@ void answer_end(struct connection *c);
 /* Ends the fields, and sends the body. */
 void answer_body(struct connection *c, const void *from, size_t size);
 
-/* An answer that says no more than its status. */
+/* An answer with nothing but its status. */
 void answer_error(struct connection *c, int status);
 
 #endif

@@ -20,9 +20,9 @@ int beneath_root(const char *path);
 
 /*
  * Opens a path, which does not begin with a slash, for reading; an empty one is the directory
- * itself. One that ends with a slash is a directory. Returns a descriptor of the caller's, or a
- * negative errno: -ENOTDIR or -ELOOP where a link is in the way, -ENOENT also for names that the
- * system would take for something else than a file's.
+ * itself. A path that ends with a slash is a directory. Returns a descriptor, which the caller
+ * owns, or a negative errno: -ENOTDIR or -ELOOP if a link is in the way, -ENOENT also for names
+ * that the system would not take for a file's.
  */
 int beneath_open(int directory, const char *path);
 

@@ -1,12 +1,11 @@
 /*
- * beneath_windows.c: see beneath.h. Each name is opened below the directory before it, and as what
- * it is, not as what it leads to; so a link is seen once it is open, and nothing can be put in its
- * place any more.
+ * beneath_windows.c: see beneath.h. Each name is opened below the directory before it, without
+ * following links; so a link is seen once it is open, and can no longer be replaced.
  *
- * What is below a directory has more names here than those that it lists: of 8.3, of alternate
- * streams, with another slash. All of these are refused, so that a file has one name, whatever the
- * case of its letters, and what the rest of the server thinks of a path is true of the file. The
- * names of devices are refused, too.
+ * Files below a directory have more names here than the listed ones: of 8.3, of alternate streams,
+ * with another slash. All of these are refused, so that a file has one name, whatever the case of
+ * its letters, and the rest of the server's conclusions from a path hold for the file. The names of
+ * devices are refused, too.
  */
 #include "beneath.h"
 
@@ -81,8 +80,8 @@ static bool is_plain(const char *name) {
 /* ---- opening ---- */
 
 /*
- * Whether it leads to another file. Wine tells of a link to a directory without its kind. Where the
- * file system does not tell the kind at all, whatever may be a link is one.
+ * Whether it leads to another file. Wine reports a link to a directory without its kind. If the
+ * file system does not report the kind at all, anything that may be a link counts as one.
  */
 static bool is_link(HANDLE file) {
     FILE_ATTRIBUTE_TAG_INFO info;
@@ -166,7 +165,7 @@ int beneath_root(const char *path) {
     return fd_of(file);
 }
 
-/* ---- what was opened ---- */
+/* ---- the opened file ---- */
 
 /* From 1601 on, in units of 100 ns. */
 static time_t time_of(FILETIME time) {

@@ -1,9 +1,9 @@
 /*
  * body.h: the body of a request in memory.
  *
- * It takes memory as its bytes come, not as the request announces them, up to a limit a request and
- * another one for all that are in memory at a time. So what comes over sockets cannot fill the
- * memory, however many of them there are.
+ * It takes memory as its bytes come, not as the request announces them, up to a limit for each
+ * request and another for all requests in memory. So data from sockets cannot fill the memory,
+ * regardless of their number.
  */
 #ifndef HTTPD_BODY_H
 #define HTTPD_BODY_H
@@ -21,13 +21,13 @@ struct body {
 
     size_t max;          /* of a request */
     size_t all_max;      /* of all */
-    atomic_size_t *xall; /* what all have taken */
+    atomic_size_t *xall; /* the total of all bodies */
 };
 
-/* Adds what has come. Returns 0, or the status with which to refuse the request: 413 or 503. */
+/* Adds received bytes. Returns 0, or the status with which to refuse the request: 413 or 503. */
 int body_add(struct body *body, const char *from, size_t size);
 
-/* Frees it; the next one is dropped unless it is said to be kept. */
+/* Frees it; the next one is dropped unless it is set to be kept. */
 void body_end(struct body *body);
 
 #endif

@@ -17,9 +17,9 @@
 #include "stats.h"
 #include "system.h"
 
-enum { BODY_ROOM = 4096 }; /* behind the longest head, for what follows it */
+enum { BODY_ROOM = 4096 }; /* behind the longest head, for the following bytes */
 
-enum { LINGER_MAX = 32 << 20 }; /* bytes to drop of what is not a body's data */
+enum { LINGER_MAX = 32 << 20 }; /* bytes to drop that are not a body's data */
 
 #define CROWDED_IDLE_NS THRUM_MS(300)
 #define ENDING_LINGER_NS THRUM_S(1)
@@ -110,7 +110,7 @@ static void linger(const struct connection *c) {
 
 /* ---- reading ---- */
 
-/* What it means that no more came: a status, or NOBODY. */
+/* The meaning of the end of the data: a status, or NOBODY. */
 static int status_of(int64_t n, bool began) {
     return !began            ? NOBODY
            : n == -ETIMEDOUT ? HTTP_STATUS_REQUEST_TIMEOUT
@@ -122,11 +122,11 @@ static int status_of(int64_t n, bool began) {
 static int64_t read_more(struct connection *c, thrum_time deadline) {
     int64_t n = output_flush(&c->out);
     n = n != 0 ? n : input_read(&c->in, deadline);
-    c->request.head = c->in.data + c->in.begin; /* what has come may have moved */
+    c->request.head = c->in.data + c->in.begin; /* the received bytes may have moved */
     return n;
 }
 
-/* What makes the head too large: its target, or what follows that. */
+/* The part that makes the head too large: its target, or the rest. */
 static int too_large(const struct connection *c) {
     struct span target = c->request.target;
     return target.at + target.length >= c->server->options->head
@@ -166,8 +166,8 @@ static int read_head(struct connection *c) {
 }
 
 /*
- * Reads the body of a request, and its trailers: 0, a status, or NOBODY. What is read of the body
- * is used up at once, so its place behind the head is free again.
+ * Reads the body of a request, and its trailers: 0, a status, or NOBODY. Bytes of the body are used
+ * up at once, so its place behind the head is free again.
  */
 static int read_body(struct connection *c) {
     const thrum_time deadline = thrum_after(c->server->options->body_time);
@@ -197,7 +197,7 @@ static int read_body(struct connection *c) {
 
 /* ---- answering ---- */
 
-/* Whether more requests have been sent, of what has come as far as the system. */
+/* Whether more requests have already arrived, in the buffer or in the system. */
 static bool is_more_there(const struct connection *c) {
     return input_left(&c->in) > c->request.head_size || wire_is_more_there(c->in.wire);
 }
@@ -223,7 +223,10 @@ static void refuse(struct connection *c, int status) {
     answer_error(c, status);
 }
 
-/* Reads the body of a request that a route would take; says that it may come if it has not. */
+/*
+ * Reads the body of a request that a route would take; allows it to be sent if it has not come
+ * yet.
+ */
 static int take_body(struct connection *c, const struct route *route) {
     if (!c->request.has_body) {
         return 0;
@@ -248,7 +251,8 @@ static bool respond(struct connection *c) {
         answer_error(c, status);
         return true;
     }
-    status = status != 0 ? status : take_body(c, route); /* one that is refused is not taken */
+    /* the body of a refused request is not taken */
+    status = status != 0 ? status : take_body(c, route);
     if (status == 0) {
         route->answer(c);
     } else if (status != NOBODY) {

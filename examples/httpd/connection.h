@@ -22,7 +22,7 @@ struct connection {
     bool served;                   /* a request, at least */
     char peer[THRUM_ADDRESS_TEXT]; /* for the log; else empty */
 
-    /* Of the request that is being answered. */
+    /* For the request that is being answered. */
     char path[PATH_SIZE]; /* of its target, decoded; empty as long as that is not known */
     int status;           /* of its answer */
     uint64_t length;      /* of its answer's body */

@@ -35,7 +35,7 @@ static bool ends_with_slash(const char *path) {
     return path[strlen(path) - 1] == '/';
 }
 
-/* Opens what is at the path, or its index: 0 or an error. */
+/* Opens the file at the path, or its index: 0 or an error. */
 static int open_what(struct file *file, struct beneath_info *info) {
     int err;
     file->fd = beneath_open(file->root, file->path + 1);
@@ -117,7 +117,7 @@ static int status_of(int err) {
     }
 }
 
-/* A directory by a name without a slash: what is in it could not be named from there. */
+/* A directory by a name without a slash: its files could not be named from there. */
 static void redirect(struct connection *c) {
     struct text target = request_target(&c->request);
     const char *query = memchr(target.at, '?', target.length);

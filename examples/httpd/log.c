@@ -44,7 +44,7 @@ static unsigned long count_lines(const char *text, size_t size) {
 }
 
 /*
- * Writes lines. Those that are not written, or not as a whole, are lost; the next write may find a
+ * Writes lines. Lines that are not written, or only in part, are lost; the next write may find a
  * disk that has room again.
  */
 static void write_some(struct log *log, const char *text, size_t size) {
@@ -137,7 +137,7 @@ void log_request(struct log *log, const struct connection *c) {
     }
     const char *peer = strchr(c->peer, ':');
     struct text target = request_target(&c->request);
-    size_t room = sizeof line.text - 64; /* for what follows the target */
+    size_t room = sizeof line.text - 64; /* for the part after the target */
     int n = snprintf(line.text, room, "%s - - [%s] \"%s ", peer && peer[1] != '\0' ? peer + 1 : "-",
                      c->now.text,
                      c->request.has_method ? llhttp_method_name(c->request.parser.method) : "-");

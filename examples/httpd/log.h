@@ -3,11 +3,11 @@
  *
  *     127.0.0.1:40312 - - [Sun, 06 Nov 1994 08:49:37 GMT] "GET /hello" 200 14
  *
- * Connections put their lines into a channel, from which a task of its own takes them, several to a
- * write. When stdout takes no more and the channel is full, they wait for a moment, and after that
- * lines are lost, whose number is told on stderr at the end: a log that nobody reads holds nobody
- * up. Lines that cannot be written, as on a disk that is full, are lost as well, and later ones are
- * tried again.
+ * Connections put their lines into a channel, from which a separate task takes them, several to a
+ * write. When stdout does not accept data and the channel is full, they wait for a moment; after
+ * that, lines are lost, and their number is printed on stderr at the end. So a log that nobody
+ * reads delays nobody. Lines that cannot be written, as on a full disk, are also lost, and later
+ * ones are tried again.
  */
 #ifndef HTTPD_LOG_H
 #define HTTPD_LOG_H
@@ -27,9 +27,9 @@ int log_start(struct log **log);
 void log_request(struct log *log, const struct connection *c);
 
 /*
- * Writes what is left, until no write has ended for a second, and ends the log (NULL: none). False:
- * the system does not let go of the write that is under way (Windows, on a pipe that nobody reads):
- * the log's task stays. It may suspend.
+ * Writes the rest, until no write has ended for a second, and ends the log (NULL: none). False: the
+ * system does not let go of the write that is under way (Windows, on a pipe that nobody reads): the
+ * log's task stays. It may suspend.
  */
 bool log_stop(struct log *log);
 

@@ -2,9 +2,9 @@
  * main.c: starts the server and ends it.
  *
  * SIGTERM or SIGINT (Control-C, Control-Break or the close of a console on Windows) ends it in
- * order: nothing more is accepted, connections between two requests end, and what has begun is
- * answered. A second signal ends it at once, unless it comes within a second. With TLS, SIGHUP has
- * it read its certificate again, for connections that come later.
+ * order: no connection is accepted any longer, connections between two requests end, and requests
+ * that have begun are answered. A second signal ends it at once, unless it comes within a second.
+ * With TLS, SIGHUP has it read its certificate again, for connections that come later.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -49,9 +49,9 @@ static int reload(void *secret) {
 }
 
 /*
- * Waits for a signal to end, and has the server end. One that comes within a second means the same,
- * as timeout(1) sends two; a later one does what it does by default. A server that has ended
- * before cancels this.
+ * Waits for a signal to end, and has the server end. A second one within a second means the same,
+ * as timeout(1) sends two; a later one has its default action. A server that has ended before
+ * cancels this.
  */
 static int wait_for_signal(void *arg) {
     struct server *server = arg;
@@ -95,7 +95,7 @@ static int serve(struct server *server) {
     return err != 0 ? err : joined != 0 ? joined : told;
 }
 
-/* Listens, says where, and serves. */
+/* Listens, prints the address, and serves. */
 static int listen_and_serve(struct server *server) {
     char where[THRUM_ADDRESS_TEXT] = "";
     thrum_listen_options how = THRUM_LISTEN_OPTIONS_INIT;

@@ -1,5 +1,5 @@
 /*
- * options.c: see options.h. What takes a number, or a time, is a line of a table.
+ * options.c: see options.h. Each option with a number or a time is a line of a table.
  */
 #include "options.h"
 

@@ -1,5 +1,5 @@
 /*
- * options.h: what the command line asks for, and every limit of the server.
+ * options.h: the options of the command line, and every limit of the server.
  */
 #ifndef HTTPD_OPTIONS_H
 #define HTTPD_OPTIONS_H
@@ -27,8 +27,8 @@ struct options {
     thrum_time body_time;        /* from there to the end of its body: 408 */
     thrum_time write_time;       /* for the peer to take a piece of an answer (output.h) */
     thrum_time idle_time;        /* between two requests */
-    thrum_time drain_time;       /* for what has begun, once the server ends */
-    thrum_time linger_time;      /* to read and drop what comes after a refusal, in all */
+    thrum_time drain_time;       /* for requests that have begun, once the server ends */
+    thrum_time linger_time;      /* to read and drop data after a refusal, in all */
     thrum_time linger_idle_time; /* the same, while nothing comes */
 };
 

@@ -59,7 +59,7 @@ void output_number(struct output *out, uint64_t number) {
 
 /* ---- files ---- */
 
-/* What the system is to send by itself. */
+/* A piece for the system to send by itself. */
 struct piece {
     int socket;
     int file;

@@ -1,10 +1,10 @@
 /*
- * output.h: answers on their way out. They are gathered, so that requests that came together are
- * answered by one write, and go out when the buffer is full, or when output_flush is called.
+ * output.h: outgoing answers. They are gathered, so that requests that came together are answered
+ * by one write, and go out when the buffer is full, or when output_flush is called.
  *
- * The other side has to take each piece of 64 KiB within `timeout`: one that reads nothing, or a
- * byte now and then, is cut off. The first error sticks, and whatever is added later is dropped: so
- * a program may look there at the end only.
+ * The peer has to take each piece of 64 KiB within `timeout`: a peer that reads nothing, or a byte
+ * now and then, is cut off. The first error sticks, and anything added later is dropped, so a
+ * program may check it at the end only.
  *
  * Only the task of the connection may call these. All may suspend.
  */
@@ -27,7 +27,10 @@ struct output {
     int error; /* 0, or the code that sticks */
 };
 
-/* Adds bytes. What does not fit into the buffer is sent from where it is, so it is not kept. */
+/*
+ * Adds bytes. Bytes that do not fit into the buffer are sent from their place, so they are not
+ * kept.
+ */
 void output_add(struct output *out, const void *from, size_t size);
 
 /* Adds a text, or a number. */
@@ -36,12 +39,12 @@ static inline void output_text(struct output *out, const char *text) {
 }
 void output_number(struct output *out, uint64_t number);
 
-/* Sends what is in the buffer. Returns 0, or the error that sticks. */
+/* Sends the buffer's contents. Returns 0, or the error that sticks. */
 int output_flush(struct output *out);
 
 /*
- * Sends what is in the buffer, and `size` bytes of a file, from `offset`. When the file ends before
- * that the error is -EIO, since the other side has been promised more.
+ * Sends the buffer's contents, and `size` bytes of a file, from `offset`. If the file ends earlier,
+ * the error is -EIO, since more has been announced to the peer.
  */
 void output_file(struct output *out, int file, uint64_t offset, uint64_t size);
 

@@ -9,7 +9,7 @@
 #include "text.h"
 
 enum ranged {
-    RANGE_WHOLE, /* the field says nothing that is understood, or several ranges: all of it */
+    RANGE_WHOLE, /* the field is not understood, or has several ranges: all of it */
     RANGE_PART,
     RANGE_NONE /* there is no such part */
 };

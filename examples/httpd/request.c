@@ -5,7 +5,7 @@
 
 #include "host.h"
 
-/* ---- what llhttp calls ---- */
+/* ---- callbacks of llhttp ---- */
 
 /* Notes a piece of a text; its pieces follow each other. */
 static void extend(struct request *request, struct span *span, const char *at, size_t length) {
@@ -112,7 +112,7 @@ static int on_value(llhttp_t *parser, const char *at, size_t length) {
 
 static int on_head_complete(llhttp_t *parser) {
     struct request *request = parser->data;
-    parser->upgrade = 0; /* to no other protocol: what follows is HTTP as well */
+    parser->upgrade = 0; /* to no other protocol: the rest is HTTP as well */
     request->has_head = true;
     request->keep_alive = llhttp_should_keep_alive(parser) != 0;
     request->has_body = (parser->flags & F_CHUNKED) != 0 || parser->content_length > 0;
@@ -131,7 +131,7 @@ static int on_chunk_header(llhttp_t *parser) {
     return request->has_chunks ? HPE_PAUSED : 0;
 }
 
-/* What follows is the next request. */
+/* The following bytes are the next request. */
 static int on_complete(llhttp_t *parser) {
     (void)parser;
     return HPE_PAUSED;
@@ -214,7 +214,7 @@ int request_refusal(const struct request *request) {
     }
 }
 
-/* ---- what it says ---- */
+/* ---- the contents of a request ---- */
 
 /* Whether each line ends as it must, and none is folded, so that all read the same lines. */
 static bool has_plain_lines(const char *at, size_t size) {

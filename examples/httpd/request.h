@@ -1,14 +1,14 @@
 /*
  * request.h: one request, as llhttp reads it.
  *
- * The head of a request (its first line with its fields) stays where it came to, and the request
- * only notes where in it each thing stands. Fields that nothing here asks for are passed over. The
- * body is handed on piece by piece (body.h). Trailers, which may follow a chunked body, stay behind
- * the head and are read like it. A connection has one of these, for one request after the other,
- * and nothing is allocated.
+ * The head of a request (its first line with its fields) stays where it arrived, and the request
+ * only notes the position of each part. Fields that nothing here needs are skipped. The body is
+ * handed on piece by piece (body.h). Trailers, which may follow a chunked body, stay behind the
+ * head and are read like it. A connection has one of these, for one request after the other, and
+ * nothing is allocated.
  *
- * llhttp is strict about what decides where a request ends. What it lets pass, and two programs
- * could read in two ways, is refused by request_check.
+ * llhttp is strict about everything that decides where a request ends. Requests that it accepts,
+ * but that two programs could read in two ways, are refused by request_check.
  */
 #ifndef HTTPD_REQUEST_H
 #define HTTPD_REQUEST_H
@@ -24,7 +24,7 @@
 #error "define LLHTTP_STRICT_MODE=1 for this and for the sources of llhttp: else it is not strict"
 #endif
 
-/* Where a text stands, from the request's first byte. */
+/* The position of a text, from the request's first byte. */
 struct span {
     uint32_t at;
     uint32_t length;
@@ -42,7 +42,7 @@ struct request {
     struct span target;
     struct span name; /* of the field that is being read */
     struct span fields[FIELDS];
-    int field;     /* the one that is being read; FIELDS: none that is kept */
+    int field;     /* the field being read; FIELDS: none that is kept */
     unsigned seen; /* a bit a field */
 
     bool has_method; /* else the parser has that of the last request */
@@ -52,7 +52,7 @@ struct request {
     bool has_body;
     bool twice;  /* a field was there twice */
     bool is_odd; /* a line was folded, or a field has no name or may not be a trailer */
-    int refusal; /* what its body was refused with: a status, or 0 */
+    int refusal; /* the status with which its body was refused, or 0 */
     struct body *body;
 };
 
@@ -78,7 +78,7 @@ enum parsed {
 enum parsed request_parse(struct request *request, const char *head, const char *from, size_t size,
                           size_t *used);
 
-/* The status with which to refuse what was PARSED_BAD. */
+/* The status with which to refuse a request that was PARSED_BAD. */
 int request_refusal(const struct request *request);
 
 /*
@@ -87,7 +87,7 @@ int request_refusal(const struct request *request);
  */
 int request_check(const struct request *request);
 
-/* What stands in the head; without bytes when it is not there. */
+/* Parts of the head; without bytes if a part is not there. */
 struct text request_target(const struct request *request);
 struct text request_field(const struct request *request, enum field field);
 

@@ -8,12 +8,12 @@
 
 struct route {
     const char *path;    /* NULL: any other one */
-    const char *methods; /* of those that llhttp knows, as the field Allow names them */
+    const char *methods; /* methods that llhttp knows, as the field Allow names them */
     bool wants_body;     /* else a body is read and dropped */
     void (*answer)(struct connection *c);
 };
 
-/* What is at which path: routes.c. The last one has no path. */
+/* The routes of all paths: routes.c. The last one has no path. */
 extern const struct route routes[];
 
 /*

@@ -1,5 +1,5 @@
 /*
- * routes.c: what is at which path. A route of your own is a function and a line in the table.
+ * routes.c: the routes of all paths. To add your own route, add a function and a line in the table.
  */
 #include "route.h"
 

@@ -1,5 +1,5 @@
 /*
- * say.h: what the server has to say on stderr.
+ * say.h: the server's messages on stderr.
  */
 #ifndef HTTPD_SAY_H
 #define HTTPD_SAY_H

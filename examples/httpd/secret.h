@@ -1,6 +1,6 @@
 /*
  * secret.h: TLS, as far as the server has to do with it. secret_tls.c has it, by libthrum-tls;
- * secret_none.c stands in where that is not there, and says -EOPNOTSUPP.
+ * secret_none.c replaces it if that is not there, and returns -EOPNOTSUPP.
  */
 #ifndef HTTPD_SECRET_H
 #define HTTPD_SECRET_H
@@ -32,10 +32,10 @@ int64_t secret_write(struct thrum_tls *tls, const void *from, size_t size, thrum
 /* Whether a read would not wait. */
 bool secret_is_readable(struct thrum_tls *tls);
 
-/* Tells the other side that no more will be written. */
+/* Notifies the peer that nothing else will be written. */
 int secret_shutdown(struct thrum_tls *tls, thrum_time deadline);
 
-/* Ends the connection, and the descriptor; until the deadline it says so to the other side. */
+/* Ends the connection, and the descriptor; until the deadline it notifies the peer. */
 void secret_end(struct thrum_tls *tls, thrum_time deadline);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * server.h: what all connections share. It is made by main.c before the first connection and lives
- * until the last one has ended.
+ * server.h: the state shared by all connections. It is made by main.c before the first connection
+ * and lives until the last one has ended.
  */
 #ifndef HTTPD_SERVER_H
 #define HTTPD_SERVER_H
@@ -20,7 +20,7 @@ struct server {
     thrum_io listener;
     int root;                 /* the directory with the files; -1: none */
     unsigned connections_max; /* at a time: fewer than asked for where descriptors are few */
-    thrum_event ending;       /* the server has been told to end */
+    thrum_event ending;       /* the server has been asked to end */
     struct secret *secret;    /* NULL: connections are not encrypted */
     struct log *log;          /* NULL: none */
     bool is_stuck;            /* the log's writer cannot be ended; at the end */

@@ -1,5 +1,5 @@
 /*
- * stats.h: what the server counts, and /metrics, which shows it with the scheduler's own counters.
+ * stats.h: the server's counters, and /metrics, which shows it with the scheduler's own counters.
  */
 #ifndef HTTPD_STATS_H
 #define HTTPD_STATS_H

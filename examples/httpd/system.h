@@ -1,5 +1,5 @@
 /*
- * system.h: what systems have in different ways, beside files (beneath.h).
+ * system.h: the differences between systems, beside files (beneath.h).
  */
 #ifndef HTTPD_SYSTEM_H
 #define HTTPD_SYSTEM_H
@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 /*
- * First call in main: stdin, stdout and stderr are there, what the other side does not take is an
+ * First call in main: stdin, stdout and stderr are there, a write that the peer does not take is an
  * error and no signal, and the arguments are in UTF-8.
  */
 void system_begin(int *argc, char ***argv);
@@ -20,8 +20,8 @@ void system_begin(int *argc, char ***argv);
 enum { SYSTEM_SIGNALS = 3 };
 
 /*
- * Writes the signals to be caught, and returns how many: those that end the server; and where it
- * reloads something, the one that has it do so, if the system has such a one.
+ * Writes the signals to be caught, and returns their number: the signals that end the server; and,
+ * if it can reload something, the signal for that, if the system has one.
  */
 unsigned system_signals(bool reloads, int signals[SYSTEM_SIGNALS]);
 
@@ -38,7 +38,7 @@ bool system_is_readable(int socket);
 /* Whether bytes have come to a socket. It does not wait. */
 bool system_has_come(int socket);
 
-/* Whether stderr takes a line at once, as far as the system tells. */
+/* Whether stderr takes a line at once, as far as the system reports it. */
 bool system_takes_stderr(void);
 
 /*
@@ -52,7 +52,7 @@ bool system_is_ipv6(const char *text);
 
 /* ---- streams ---- */
 
-/* A file to be written, from its beginning; the name is in UTF-8. NULL: errno says why. */
+/* A file to be written, from its beginning; the name is in UTF-8. NULL: errno has the reason. */
 FILE *system_create(const char *path);
 
 /* A text that is made by printing. */

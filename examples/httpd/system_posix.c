@@ -15,7 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Started without stdin, stdout or stderr: else a connection might get what is printed. */
+/*
+ * For a start without stdin, stdout or stderr: otherwise a connection might get the program's
+ * output.
+ */
 static void open_standard(void) {
     int fd = open("/dev/null", O_RDWR);
     while (fd >= 0 && fd <= STDERR_FILENO) {

@@ -4,7 +4,7 @@
 #include "system.h"
 
 #include <winsock2.h>
-/* Behind what may not come before. */
+/* These must come after the headers above. */
 #include <errno.h>
 #include <fcntl.h>
 #include <io.h>
@@ -58,7 +58,7 @@ bool system_has_come(int socket) {
 }
 
 bool system_takes_stderr(void) {
-    return true; /* nothing tells */
+    return true; /* not known */
 }
 
 /* TransmitFile would wait for the other side, or want a completion that no task can wait for. */

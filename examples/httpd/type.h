@@ -1,5 +1,5 @@
 /*
- * type.h: what kind of content a file has, by the end of its name.
+ * type.h: a file's content type, by the end of its name.
  */
 #ifndef HTTPD_TYPE_H
 #define HTTPD_TYPE_H

@@ -49,7 +49,7 @@ int wire_announce_end(struct wire *wire, thrum_time deadline) {
 void wire_close(struct wire *wire, bool is_torn) {
     if (is_torn) {
         thrum_io_set_option(wire->io, THRUM_IO_RESET,
-                            1); /* what it did not take need not be kept */
+                            1); /* bytes that it did not take need not be kept */
     }
     if (wire->tls) {
         secret_end(wire->tls, is_torn ? 0 : thrum_after(GOODBYE_NS));

@@ -1,5 +1,5 @@
 /*
- * wire.h: what a connection reads from and writes to: a descriptor as it is, or TLS over it.
+ * wire.h: the transport of a connection: a plain descriptor, or TLS over it.
  */
 #ifndef HTTPD_WIRE_H
 #define HTTPD_WIRE_H
@@ -17,7 +17,7 @@ struct wire {
 
 /*
  * Begins a connection, with a handshake if there is a secret (else NULL): 0, or a code with nothing
- * to be closed but what thrum_serve closes.
+ * left to close except by thrum_serve.
  */
 int wire_open(struct wire *wire, thrum_io io, struct secret *secret, thrum_time deadline);
 
@@ -31,10 +31,10 @@ int64_t wire_write(struct wire *wire, const void *from, size_t size, thrum_time 
 /* Whether more has come, as far as the system or further. */
 bool wire_is_more_there(const struct wire *wire);
 
-/* Announces that no more will be written. Returns 0 or a code. The peer may go on sending. */
+/* Announces that nothing else will be written. Returns 0 or a code. The peer may go on sending. */
 int wire_announce_end(struct wire *wire, thrum_time deadline);
 
-/* Ends what wire_open has begun. `is_torn`: the other side need not be told. */
+/* Ends what wire_open has begun. `is_torn`: the peer need not be notified. */
 void wire_close(struct wire *wire, bool is_torn);
 
 #endif

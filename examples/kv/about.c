@@ -1,5 +1,5 @@
 /*
- * about.c: the connection and the server: what clients ask before they begin.
+ * about.c: the connection and the server: clients' first commands.
  */
 #include <stdio.h>
 
@@ -52,7 +52,7 @@ void command_hello(struct session *s) {
     }
 }
 
-/* Clients tell their names, which nobody asks for here. */
+/* Clients send their names, which are not used here. */
 void command_client(struct session *s) {
     const struct text what = request_argument(&s->request, 1);
     if (text_is(what, "setname") || text_is(what, "setinfo")) {

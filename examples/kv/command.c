@@ -60,7 +60,7 @@ static const struct command *find(struct text name) {
     return NULL;
 }
 
-/* The name stands in the answer, as far as it is text. */
+/* The name is in the answer, as far as it is text. */
 static void refuse_unknown(struct session *s, struct text name) {
     char shown[65];
     char text[128];
@@ -71,7 +71,7 @@ static void refuse_unknown(struct session *s, struct text name) {
     shown[size] = '\0';
     snprintf(text, sizeof text, "ERR unknown command '%s'", shown);
     reply_error(&s->reply, text);
-    /* A browser that was led here by somebody's page: what follows is not the user's will. */
+    /* A browser that was led here by somebody's page: the rest is not the user's will. */
     s->ends = s->ends || text_is(name, "post") || text_is(name, "host:");
 }
 

@@ -1,5 +1,5 @@
 /*
- * command.h: what clients can ask for.
+ * command.h: the commands for clients.
  */
 #ifndef KV_COMMAND_H
 #define KV_COMMAND_H

@@ -28,7 +28,7 @@ void input_use(struct input *input, size_t size) {
     input->begin += size;
 }
 
-/* Moves what is there to the beginning of this memory, and goes on in it. */
+/* Moves the present bytes to the beginning of this memory, and goes on in it. */
 static void move_to(struct input *input, char *to, size_t size) {
     size_t left = input->end - input->begin;
     if (left > 0) {

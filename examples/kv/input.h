@@ -1,7 +1,7 @@
 /*
- * input.h: what a client has sent and nobody has used. It lies in the connection's own buffer; a
- * request that is longer has one from the account of requests (memory.h), which grows with what
- * comes and never with what is announced.
+ * input.h: unused bytes from a client. They are in the connection's own buffer; a longer request
+ * has one from the account of requests (memory.h), which grows with received and never with
+ * announced bytes.
  */
 #ifndef KV_INPUT_H
 #define KV_INPUT_H
@@ -14,14 +14,14 @@ struct input {
     char *at;          /* `own`, or memory of the account */
     size_t size;       /* of that */
     size_t size_max;   /* how large it may become */
-    size_t begin, end; /* what is there */
+    size_t begin, end; /* the unused bytes */
     char own[16384];
 };
 
 void input_begin(struct input *input, size_t size_max);
 void input_end(struct input *input);
 
-/* Returns what is there, until the next call of input_read or input_use. */
+/* Returns the unused bytes, valid until the next call of input_read or input_use. */
 struct text input_text(const struct input *input);
 
 /* So many bytes have been used. */

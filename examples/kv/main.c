@@ -1,5 +1,5 @@
 /*
- * main.c: kv, a server of the Redis protocol. README.md says how it works.
+ * main.c: kv, a server of the Redis protocol. README.md explains how it works.
  */
 #define _GNU_SOURCE 1
 #include <fcntl.h>
@@ -16,7 +16,10 @@
 #include "session.h"
 #include "store.h"
 
-/* Started without stdin, stdout or stderr: else a connection might get what is printed. */
+/*
+ * For a start without stdin, stdout or stderr: otherwise a connection might get the program's
+ * output.
+ */
 static void open_standard(void) {
     int fd = open("/dev/null", O_RDWR);
     while (fd >= 0 && fd <= STDERR_FILENO) {
@@ -82,7 +85,7 @@ static int entry(void *arg) {
         err = thrum_scope_go(&scope, store_sweep, NULL);
         err = err ? err : serve(arg);
         thrum_scope_cancel(&scope);
-        (void)!thrum_scope_join(&scope); /* it says that it was cancelled */
+        (void)!thrum_scope_join(&scope); /* it returns that it was cancelled */
         store_end();
     }
     return err;

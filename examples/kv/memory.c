@@ -10,7 +10,7 @@
 struct memory memory_of_keys;
 struct memory memory_of_requests;
 
-/* The count orders nothing: what was allocated is handed on under locks. */
+/* The count orders nothing: allocated memory is handed on under locks. */
 void *memory_take(struct memory *account, size_t size) {
     size_t before = atomic_fetch_add_explicit(&account->xused, size, memory_order_relaxed);
     bool fits = before <= account->max && size <= account->max - before;

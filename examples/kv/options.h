@@ -1,5 +1,5 @@
 /*
- * options.h: what the command line asks for.
+ * options.h: the options of the command line.
  */
 #ifndef KV_OPTIONS_H
 #define KV_OPTIONS_H
@@ -14,7 +14,7 @@ struct options {
     size_t request_max;   /* the longest request */
     size_t requests_max;  /* bytes that long requests may take together until they are answered */
     unsigned connections; /* at a time */
-    thrum_time idle;      /* how long a client may say nothing */
+    thrum_time idle;      /* how long a client may be silent */
     thrum_time patience;  /* how long it may take to read an answer */
     thrum_time drain;     /* how long connections may go on at the end */
 };

@@ -6,8 +6,8 @@
 #include <string.h>
 
 enum {
-    ROOM = 1024,                        /* what reply_make_room sees to */
-    AROUND_MAX = 1 + NUMBER_MAX + 2 + 2 /* what a bulk has around it */
+    ROOM = 1024,                        /* the room that reply_make_room provides */
+    AROUND_MAX = 1 + NUMBER_MAX + 2 + 2 /* the parts around a bulk */
 };
 
 void reply_begin(struct reply *reply, thrum_io io, thrum_time patience) {
@@ -17,7 +17,7 @@ void reply_begin(struct reply *reply, thrum_io io, thrum_time patience) {
     reply->used = 0;
 }
 
-/* Notes what a write of so many bytes has come to. */
+/* Notes the result of a write of so many bytes. */
 static void conclude(struct reply *reply, size_t size, int64_t written) {
     if (written != (int64_t)size) {
         reply->error = written < 0 ? (int)written : -EPIPE;
@@ -56,7 +56,7 @@ static void add(struct reply *reply, const char *from, size_t size) {
     reply->used += size;
 }
 
-/* Adds a character, a text that is cut to what reply_make_room sees to, and a line end. */
+/* Adds a character, a text that is cut to the room from reply_make_room, and a line end. */
 static void add_line(struct reply *reply, char kind, const char *text, size_t size) {
     if (size > ROOM - 3) {
         size = ROOM - 3;

@@ -1,9 +1,9 @@
 /*
  * reply.h: the answers to a client, which go out together: when all requests that have come are
- * answered, or the buffer is full. A value that does not fit goes out from where it lies.
+ * answered, or the buffer is full. A value that does not fit goes out from its place.
  *
- * After an error nothing more is written, and the calls do nothing. Calls suspend only where they
- * say so, or where what they add does not fit: with a lock held, ask reply_fits first.
+ * After an error nothing more is written, and the calls do nothing. Calls suspend only if
+ * documented, or if their data does not fit: with a lock held, check reply_fits first.
  */
 #ifndef KV_REPLY_H
 #define KV_REPLY_H
@@ -23,7 +23,7 @@ struct reply {
 
 void reply_begin(struct reply *reply, thrum_io io, thrum_time patience);
 
-/* Writes what is in the buffer. It may suspend. Returns 0, or the error that ends the answers. */
+/* Writes the buffer's contents. It may suspend. Returns 0, or the error that ends the answers. */
 int reply_flush(struct reply *reply);
 
 /* Sees to it that answers of up to 1 KiB together fit now. It may suspend. */

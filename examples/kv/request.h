@@ -3,9 +3,9 @@
  *
  *     *2\r\n$3\r\nGET\r\n$4\r\nname\r\n
  *
- * or a line of words between spaces, for people: `GET name`. It may come in pieces: what has been
- * understood is kept, so that each byte is looked at once. Nothing is copied: the arguments are
- * where the bytes lie.
+ * or a line of words between spaces, for people: `GET name`. It may come in pieces: the parsed part
+ * is kept, so that each byte is read once. Nothing is copied: the arguments are in the received
+ * bytes.
  */
 #ifndef KV_REQUEST_H
 #define KV_REQUEST_H
@@ -20,7 +20,7 @@ struct request {
     size_t at;         /* how much of it has been understood */
     size_t value_max;  /* how long an argument may be */
     unsigned count;    /* the arguments so far */
-    unsigned wanted;   /* those that were announced; 0: not known yet */
+    unsigned wanted;   /* the announced number; 0: not known yet */
     bool is_announced; /* the length of the next one is known */
     struct {
         size_t begin, size;
@@ -30,7 +30,7 @@ struct request {
 enum parsed {
     PARSED_MORE,  /* its end has not come */
     PARSED_WHOLE, /* it has so many arguments, and `at` bytes; one of none is to be ignored */
-    PARSED_WRONG  /* it is none, and what follows cannot be understood */
+    PARSED_WRONG  /* it is no request, and the rest cannot be parsed */
 };
 
 /* Begins a new request. */
@@ -38,7 +38,7 @@ void request_begin(struct request *request);
 
 /*
  * Goes on with a request that begins with these bytes; they may lie elsewhere than the last time,
- * with more of them behind. *why says what is wrong.
+ * with more of them behind. *why has the error.
  */
 enum parsed request_parse(struct request *request, struct text from, const char **why);
 

@@ -51,8 +51,8 @@ static void answer(struct session *s) {
 }
 
 /*
- * Closing with something unread would reset the connection, and the last answer might be lost: what
- * the client is still sending is dropped for a moment.
+ * Closing with something unread would reset the connection, and the last answer might be lost:
+ * bytes that the client is still sending are dropped for a moment.
  */
 static void linger(struct session *s, thrum_io io) {
     thrum_time deadline = thrum_after_s(1);

@@ -168,7 +168,7 @@ void store_clear(void) {
     }
 }
 
-/* ---- what has passed its deadline ---- */
+/* ---- expired items ---- */
 
 enum { SWEPT_AT_A_TIME = 32 };
 

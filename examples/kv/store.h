@@ -2,8 +2,8 @@
  * store.h: keys and their values, in shards with a lock each.
  *
  * The caller locks the shard of a key, does something quick and unlocks it: it never waits for a
- * client with the lock held. What a change leaves over (an old value, a removed item) it frees
- * after the unlock.
+ * client with the lock held. Leftovers of a change (an old value, a removed item) are freed after
+ * the unlock.
  *
  *     struct key key = store_key(text);
  *     struct shard *shard = store_read(&key);
@@ -11,8 +11,8 @@
  *     ...
  *     thrum_rwlock_unlock(&shard->lock);
  *
- * Keys are found by SipHash under a random secret: who does not know it cannot choose keys that
- * all fall into one place.
+ * Keys are found by SipHash under a random secret: without it, nobody can choose keys that all fall
+ * into one place.
  */
 #ifndef KV_STORE_H
 #define KV_STORE_H
@@ -35,7 +35,7 @@ struct item {
 struct shard {
     _Alignas(64) thrum_rwlock lock;
     struct item *items;  /* all of them: uthash's table */
-    struct item *mortal; /* those that have a deadline: utlist's list */
+    struct item *mortal; /* items with a deadline: utlist's list */
 };
 
 struct key {

@@ -48,7 +48,7 @@ struct set {
     thrum_time deadline;
 };
 
-/* Reads what stands behind the value. Returns NULL, or the error to answer with. */
+/* Reads the options behind the value. Returns NULL, or the error to answer with. */
 static const char *read_options(struct session *s, struct set *set) {
     for (unsigned i = 3; i < s->request.count; i++) {
         const struct text word = request_argument(&s->request, i);
@@ -79,7 +79,7 @@ static const char *read_options(struct session *s, struct set *set) {
     return clash ? COMMAND_SYNTAX : NULL;
 }
 
-/* What has become of a value. */
+/* The result for a value. */
 struct outcome {
     int err;           /* 0: the store has it; -EPERM: a condition does not hold; -ENOMEM */
     bool was_there;    /* the key had a value, as far as clients can see */

@@ -18,7 +18,7 @@ struct text {
 
 /*
  * Reads a number that is written as this server would write it: no spaces, no plus sign, no zeros
- * in front. Returns whether it is one that fits.
+ * in front. Returns whether it is a number that fits.
  */
 bool number_parse(int64_t *out, struct text from);
 

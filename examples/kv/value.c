@@ -23,7 +23,7 @@ struct value *value_hold(struct value *value) {
 }
 
 void value_drop(struct value *value) {
-    /* The release keeps what this holder read before the free; the acquire is the last one's. */
+    /* The release keeps this holder's reads before the free; the acquire is the last one's. */
     if (value && atomic_fetch_sub_explicit(&value->xholders, 1, memory_order_acq_rel) == 1) {
         memory_give(&memory_of_keys, value, sizeof *value + value->size);
     }

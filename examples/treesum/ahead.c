@@ -160,7 +160,7 @@ static struct dir *take_first(struct dir *parent) {
     return child;
 }
 
-/* Frees a directory that the walk will not enter, with what was prepared in it. */
+/* Frees a directory that the walk will not enter, with everything prepared in it. */
 static int discard(struct ahead *ahead, struct dir *dir) {
     int err = thrum_event_wait(&dir->listed);
     if (err != 0) {

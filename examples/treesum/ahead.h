@@ -3,12 +3,12 @@
  *
  * When a directory is listed, tasks are started for the next directories in it, and so on, all of
  * them children of the walk's scope. Each holds a *ticket* until the walk enters (or discards) its
- * directory; tickets are only ever tried, never waited for. So what is prepared is bounded: as many
- * tasks and listings as there are tickets. What was not prepared is listed when the walk comes to
- * it, without a ticket, again by a task of its own.
+ * directory; tickets are only ever tried, never waited for. So preparation is bounded: as many
+ * tasks and listings as there are tickets. A directory that was not prepared is listed when the
+ * walk comes to it, without a ticket, again by its own task.
  *
- * A directory takes no more than about a quarter of the tickets that are free, so that there are
- * some left for what is deeper and needed sooner.
+ * A directory takes no more than about a quarter of the tickets that are free, so that some are
+ * left for deeper directories, which are needed sooner.
  */
 #ifndef TREESUM_AHEAD_H
 #define TREESUM_AHEAD_H
@@ -40,7 +40,7 @@ int ahead_wait(struct ahead *ahead, struct dir *dir);
 /* Lists a directory once more, in the calling task. */
 void ahead_relist(struct dir *dir, const char *after);
 
-/* The walk leaves: waits for what was prepared in this directory, and frees it. */
+/* The walk leaves: waits for everything prepared in this directory, and frees it. */
 void ahead_leave(struct ahead *ahead, struct dir *dir);
 
 #endif

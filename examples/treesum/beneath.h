@@ -1,10 +1,10 @@
 /*
  * beneath.h: opening what is in a directory so that no symbolic link leads out of it.
  *
- * Listing a directory and opening what was listed are two steps, and in between a user that may
- * write there can put a link in the place of a directory. A check before would not help, and
- * O_NOFOLLOW is about the last name of a path only: so the kernel is told to follow no link in any
- * of them (openat2), or where that is not possible the names are opened one by one.
+ * Listing a directory and opening its entries are two steps, and in between a user that may write
+ * there can put a link in the place of a directory. A check before would not help, and O_NOFOLLOW
+ * is about the last name of a path only: so the kernel is asked to follow no link in any of them
+ * (openat2), or, if that is not possible, the names are opened one by one.
  */
 #ifndef TREESUM_BENEATH_H
 #define TREESUM_BENEATH_H
@@ -12,11 +12,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What is opened, and what for. */
+/* The kind of the object to open, and the purpose. */
 enum beneath_how {
     BENEATH_FILE,  /* to be read; it may as well turn out to be no file */
     BENEATH_NAMES, /* a directory, to be listed */
-    BENEATH_PLACE  /* a directory, to open what is beneath it */
+    BENEATH_PLACE  /* a directory, to open files beneath it */
 };
 
 /*
@@ -27,7 +27,7 @@ enum beneath_how {
  */
 int beneath_open(int base, char *path, size_t length, enum beneath_how how, bool follow);
 
-/* Opens what the command line names, through links, too. It changes the path. */
+/* Opens an argument of the command line, through links, too. It changes the path. */
 int beneath_open_argument(char *path, size_t length, enum beneath_how how);
 
 /* For tests: goes on as if the kernel had no openat2. */

@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What <linux/openat2.h> has, which is not on every machine. */
+/* From <linux/openat2.h>, which is not on every machine. */
 struct how {
     uint64_t flags, mode, resolve;
 };

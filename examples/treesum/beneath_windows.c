@@ -1,7 +1,7 @@
 /*
  * beneath_windows.c: see beneath.h. Names are opened one by one, each below the directory before
- * it, and as what they are, not as what they lead to; so that a link is seen once it is open, and
- * nothing can be put in its place any more. So a path may have any length, too.
+ * it, without following links; so a link is seen once it is open, and can no longer be replaced. So
+ * a path may also have any length.
  */
 #include "beneath.h"
 
@@ -21,7 +21,7 @@ static ACCESS_MASK access_of(enum beneath_how how) {
            (how == BENEATH_PLACE ? FILE_TRAVERSE : FILE_READ_DATA /* or names */);
 }
 
-/* Whether it leads to another file. Wine tells of a link to a directory without its kind. */
+/* Whether it leads to another file. Wine reports a link to a directory without its kind. */
 static bool is_link(HANDLE file) {
     FILE_ATTRIBUTE_TAG_INFO info;
     return GetFileInformationByHandleEx(file, FileAttributeTagInfo, &info, sizeof info) &&
@@ -80,7 +80,7 @@ int beneath_open(int base, char *path, size_t length, enum beneath_how how, bool
     }
 }
 
-/* ---- what the command line names ---- */
+/* ---- arguments of the command line ---- */
 
 /* The whole path, without the limit of 260 words unless it is a device. NULL: it is none. */
 static wchar_t *path_of(const char *path) {

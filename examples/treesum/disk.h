@@ -1,6 +1,6 @@
 /*
- * disk.h: what the system is asked about what beneath.h has opened. Everything here may block the
- * thread. Errors are errno numbers, positive, unless it says otherwise.
+ * disk.h: queries to the system about files that beneath.h has opened. Everything here may block
+ * the thread. Errors are positive errno numbers, unless documented otherwise.
  */
 #ifndef TREESUM_DISK_H
 #define TREESUM_DISK_H
@@ -35,12 +35,12 @@ struct name {
 
 struct names;
 
-/* Takes the descriptor over in any case. NULL: *err says why. */
+/* Takes the descriptor over in any case. NULL: *err has the reason. */
 struct names *names_open(int fd, int *err);
 /* 0 and a name, perhaps "." and ".."; NAMES_END; or an error. */
 enum { NAMES_END = -1 };
 int names_next(struct names *names, struct name *found);
-/* What a name stands for; with `follow` what a link leads to. 0, or an error. */
+/* The kind of a name's object; with `follow` of a link's target. 0, or an error. */
 int names_look(struct names *names, const char *name, bool follow, enum name_kind *kind);
 void names_close(struct names *names);
 

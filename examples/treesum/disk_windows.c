@@ -67,7 +67,7 @@ struct names *names_open(int fd, int *err) {
 }
 
 static enum name_kind kind_of(const FILE_ID_BOTH_DIR_INFO *entry) {
-    const DWORD tag = entry->EaSize; /* of what is a reparse point */
+    const DWORD tag = entry->EaSize; /* of reparse points */
     const bool links = entry->FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT &&
                        (tag == 0 || IsReparseTagNameSurrogate(tag));
     return links                                              ? NAME_LINK
@@ -95,7 +95,7 @@ int names_next(struct names *names, struct name *found) {
     return 0;
 }
 
-/* It is only asked of links: what they lead to is a directory, or it is not. */
+/* Called only for links: the target is a directory, or it is not. */
 int names_look(struct names *names, const char *name, bool follow, enum name_kind *kind) {
     char *copy = memory_copy(name);
     int fd = beneath_open(names->fd, copy, strlen(copy), BENEATH_PLACE, follow);

@@ -158,7 +158,7 @@ static bool read_small(struct round *round, struct item *item) {
     bool fits = (size_t)size<room, large = size> HALF_SIZE;
     if (fits && !large) {
         got = reading_fill(fd, round->desk->buffer + round->used, room, size);
-        fits = got < (ssize_t)room; /* else it is longer than it said */
+        fits = got < (ssize_t)room; /* else it is longer than it seemed */
         large = !fits && round->used == 0;
     }
     disk_close(fd);

@@ -1,7 +1,7 @@
 /*
  * hash.h: the middle of the pipeline: hashers, which take jobs from a channel.
  *
- * A job is a batch of items, or one large file of a batch. Of a batch the small files are read by
+ * A job is a batch of items, or one large file of a batch. The small files of a batch are read by
  * the dozen in one blocking call, then hashed; its large files become jobs of their own, so that
  * several hashers share them.
  */
@@ -32,13 +32,13 @@ struct job {
     const struct dir *dir; /* of the large file */
 };
 
-/* What all hashers share. */
+/* The state shared by all hashers. */
 struct hashing {
     struct tree *tree;
     struct progress *progress;
     thrum_chan *jobs; /* holds as many as there can be: a send never waits */
     thrum_mutex mutex;
-    struct desk *desks; /* those that are free, under the mutex */
+    struct desk *desks; /* the free desks, under the mutex */
     unsigned workers;
     atomic_uint xbatches; /* batches begun, and not done apart from their large files */
 };
@@ -46,7 +46,7 @@ struct hashing {
 /* Makes an empty batch for items that come while the walk is in `dir`. */
 void batch_init(struct batch *batch, const struct dir *dir);
 
-/* Makes it a job, if it has files; `unfinished` says when they are hashed. */
+/* Makes it a job, if it has files; `unfinished` shows when they are hashed. */
 int batch_start(struct hashing *hashing, struct batch *batch);
 
 /* A hasher: a child of the scope. Ends when the channel is closed, or it is cancelled. */

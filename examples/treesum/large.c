@@ -22,7 +22,7 @@ struct large {
     const struct job *job;
     struct desk *desk;
     thrum_sem full, empty; /* halves */
-    ssize_t got[2]; /* what is in them: bytes, less than a half at the file's end; or -errno */
+    ssize_t got[2]; /* their contents: bytes, less than a half at the file's end; or -errno */
 };
 
 static ssize_t hash_halves(struct large *large, struct progress *progress);
@@ -48,7 +48,7 @@ static void wait_for(thrum_sem *sem) {
     }
 }
 
-/* Returns what came last. */
+/* Returns the last result. */
 static ssize_t hash_halves(struct large *large, struct progress *progress) {
     struct sha *sha = large->desk->sha;
     ssize_t got;

@@ -2,7 +2,7 @@
  * large.h: hashes one large file while it is read.
  *
  * The desk's buffer has two halves. A task reads the file into them in turn; the hasher hashes the
- * one that is full. Two semaphores count the full halves and the empty ones.
+ * full one. Two semaphores count the full halves and the empty ones.
  */
 #ifndef TREESUM_LARGE_H
 #define TREESUM_LARGE_H

@@ -2,8 +2,8 @@
  * listing.c: see listing.h.
  *
  * Names are gathered until twice the window is full, then sorted and cut back to the window; from
- * then on whatever sorts behind its last name is passed over. So the memory is at most three
- * windows (the gathered names, and the copy of those that stay), whatever the directory holds.
+ * then on names that sort behind its last name are skipped. So the memory is at most three windows
+ * (the gathered names, and the copy of the kept ones), for any directory.
  */
 #include "listing.h"
 
@@ -47,7 +47,7 @@ struct listing *listing_read(int fd, const struct listing_options *options) {
     if (bytes_of(&b) > options->bytes_max) {
         cut(&b, options->bytes_max);
     }
-    if (b.count > 0) { /* give back what the growing took too much */
+    if (b.count > 0) { /* give back the surplus of the growth */
         b.entries = memory_resize(b.entries, b.count * sizeof *b.entries);
         b.names = memory_resize(b.names, b.used);
     }

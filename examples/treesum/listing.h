@@ -39,7 +39,7 @@ struct listing {
 struct listing_options {
     const char *after; /* only names behind this one; NULL: all */
     size_t bytes_max;  /* the size of the window; room for at least a few names */
-    bool follow;       /* symbolic links count as what they lead to; else they are left out */
+    bool follow;       /* symbolic links count as their targets; else they are left out */
 };
 
 /* Reads an open directory and closes it. Blocks the thread for as long as the disk takes. */

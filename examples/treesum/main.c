@@ -1,5 +1,5 @@
 /*
- * main.c: treesum, a parallel sha256sum over directory trees. README.md says how it works.
+ * main.c: treesum, a parallel sha256sum over directory trees. README.md explains how it works.
  */
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /*
- * memory.h: allocation that ends the program when there is no memory, with one line on stderr. What
- * treesum allocates is bounded (README.md), so there is nothing sensible to go on with.
+ * memory.h: allocation that ends the program when there is no memory, with one line on stderr.
+ * treesum's memory is bounded (README.md), so there is no sensible way to go on.
  */
 #ifndef TREESUM_MEMORY_H
 #define TREESUM_MEMORY_H

@@ -1,5 +1,5 @@
 /*
- * options.h: what the command line asks for.
+ * options.h: the options of the command line.
  */
 #ifndef TREESUM_OPTIONS_H
 #define TREESUM_OPTIONS_H

@@ -8,14 +8,14 @@
  *
  * All are children of one scope, with channels between them. The walk takes an empty batch, fills
  * it, makes it a job and hands it to the printer as well, which waits until the batch is hashed,
- * prints it and gives it back. There is a fixed number of batches: so what is done and not yet
+ * prints it and gives it back. There is a fixed number of batches: so finished work that is not yet
  * printed is bounded, however long a file early in the tree takes. README.md proves that this
  * cannot lock up.
  *
  * The printer is the last to have something to do; when it ends it closes the channel of jobs, and
- * tells the child that waits for a signal. When a child fails, be it by a signal or because stdout
- * takes no more, the scope cancels the others: every wait of theirs ends, and they return. What
- * they leave behind is the tree's, which frees it.
+ * notifies the child that waits for a signal. When a child fails, by a signal or because stdout
+ * does not accept data any longer, the scope cancels the others: each of their waits ends, and they
+ * return. The tree frees everything that they leave behind.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ struct parallel {
     thrum_chan *ready;   /* batches for the printer, in order */
     thrum_chan *signals; /* the signal that came; 0: all is done */
 
-    struct batch *open;    /* the walk's: the one that is being filled; NULL: cancelled */
+    struct batch *open;    /* the walk's: the batch being filled; NULL: cancelled */
     const struct dir *dir; /* the walk's: where it is */
 };
 
@@ -126,7 +126,8 @@ static int run_scope(struct parallel *parallel) {
         return err;
     }
     ahead_init(&parallel->ahead, parallel->tree, scope);
-    thrum_scope_go(scope, wait_for_signal, parallel); /* one that cannot start cancels the rest */
+    /* if one cannot start, the rest is cancelled */
+    thrum_scope_go(scope, wait_for_signal, parallel);
     thrum_scope_go(scope, print_batches, parallel);
     for (unsigned i = 0; i < hashers; i++) {
         thrum_scope_go(scope, hash_jobs, &parallel->hashing);

@@ -80,7 +80,7 @@ static void draw(struct progress *progress) {
     thrum_mutex_unlock(&progress->screen);
 }
 
-/* The thread: draws until it is told to end. */
+/* The thread: draws until it is asked to end. */
 static void *redraw(void *arg) {
     struct progress *progress = arg;
     do {

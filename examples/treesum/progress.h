@@ -1,5 +1,5 @@
 /*
- * progress.h: what was done so far, and the line on a terminal that says so.
+ * progress.h: the progress so far, and the line on a terminal that shows it.
  *
  * The line is redrawn by time, by a thread of its own, so that it also moves while one long file is
  * read. A writer to the terminal hides the line first.
@@ -31,7 +31,7 @@ void progress_add(struct progress *progress, unsigned files, unsigned long long 
 
 /*
  * Called before writing: if that goes to the terminal, takes the line away and keeps it away.
- * Returns what progress_show must be given afterwards.
+ * Returns the argument for progress_show afterwards.
  */
 bool progress_hide(struct progress *progress, bool to_terminal);
 void progress_show(struct progress *progress, bool hidden);

@@ -16,12 +16,15 @@ struct quit {
     void *ctx;
 };
 
-/* Holds the signals back, except those that the program was told to ignore. First call in main. */
+/*
+ * Holds the signals back, except signals that the program was started to ignore. First call in
+ * main.
+ */
 void quit_prepare(struct quit *quit);
 
 /* From now on a thread calls fn(ctx, signal) once, when a signal comes. */
 int quit_begin(struct quit *quit, void (*fn)(void *ctx, int signal), void *ctx);
-/* Ends that. Afterwards `signal` says whether one came. */
+/* Ends that. Afterwards `signal` shows whether one came. */
 void quit_end(struct quit *quit);
 
 /* Ends the program as the signal would have. */

@@ -9,7 +9,7 @@
 
 static const int signals[] = {SIGINT, SIGTERM};
 enum { SIGNALS = sizeof signals / sizeof signals[0] };
-static sigset_t set; /* those that are waited for; written once, before any thread is started */
+static sigset_t set; /* the awaited signals; written once, before any thread is started */
 
 void quit_prepare(struct quit *quit) {
     *quit = (struct quit){.ended = THRUM_EVENT_INIT(THRUM_EVENT_MANUAL, false)};

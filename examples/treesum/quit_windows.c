@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <windows.h>
 
-enum { CONTROL_C_ENDED = 0xC000013A }; /* the status of what Control-C has ended */
+enum { CONTROL_C_ENDED = 0xC000013A }; /* the status of a program ended by Control-C */
 
 static SRWLOCK lock = SRWLOCK_INIT;
-static struct quit *running; /* under the lock; NULL: nobody is told */
+static struct quit *running; /* under the lock; NULL: nobody is notified */
 
 static BOOL WINAPI on_event(DWORD event) {
     AcquireSRWLockExclusive(&lock);

@@ -11,7 +11,7 @@
 #include "tree.h"
 
 /*
- * Opens a regular file and says how long it seems to be. Returns an fd, a negative errno, or
+ * Opens a regular file and returns its apparent size in *size. Returns an fd, a negative errno, or
  * -TREE_NOT_REGULAR.
  */
 int reading_open(const struct dir *dir, const char *name, int64_t *size);

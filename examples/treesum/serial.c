@@ -85,7 +85,7 @@ static void hash_file(struct serial *serial, struct item *item) {
             sha_update(serial->sha, serial->buffer, (size_t)got);
             progress_add(serial->progress, 0, (unsigned long long)got);
         }
-        size = 0; /* the size of what is left is not known */
+        size = 0; /* the remaining size is not known */
     } while (got == DESK_SIZE);
     disk_close(fd);
     sha_end(serial->sha, item->digest);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <windows.h>
-/* Behind what it needs. */
+/* After the headers that it needs. */
 #include <bcrypt.h>
 
 #include "memory.h"

@@ -1,6 +1,5 @@
 /*
- * system.h: what systems have in different ways, beside files (disk.h, beneath.h) and signals
- * (quit.h).
+ * system.h: the differences between systems, beside files (disk.h, beneath.h) and signals (quit.h).
  */
 #ifndef TREESUM_SYSTEM_H
 #define TREESUM_SYSTEM_H

@@ -11,7 +11,7 @@
 #include <thrum/base.h>
 #include <unistd.h>
 #include <windows.h>
-/* Behind what it needs. */
+/* After the headers that it needs. */
 #include <psapi.h>
 
 #include "windows_arguments.h"
@@ -23,7 +23,7 @@ void system_begin(int *argc, char ***argv) {
     arguments_take(argc, argv);
     (void)_setmode(STDOUT_FILENO, _O_BINARY);
     (void)_setmode(STDERR_FILENO, _O_BINARY);
-    if (GetConsoleMode(screen, &mode)) { /* it is to understand what takes a line away */
+    if (GetConsoleMode(screen, &mode)) { /* it has to support clearing a line */
         SetConsoleMode(screen, mode | ENABLE_VIRTUAL_TERMINAL_PROCESSING);
     }
 }

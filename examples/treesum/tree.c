@@ -14,7 +14,7 @@
 
 /*
  * The lengths of the path to a directory at which it becomes an anchor. From the second one on it
- * should, while what is in it fits into the longest path that is opened at once (4096 bytes, with
+ * should, while its entries fit into the longest path that is opened at once (4096 bytes, with
  * names of 255). From the first one on it may, which spares the kernel long walks, as long as most
  * anchors are free.
  */
@@ -125,7 +125,7 @@ static bool is_top(const struct dir *dir) {
     return dir->anchor >= 0 || !dir->parent;
 }
 
-/* The length of the path from there to what is in `dir`, up to its last slash. */
+/* The length of the path from there to an entry of `dir`, up to its last slash. */
 static size_t path_length(const struct dir *dir) {
     size_t length = 0;
     for (; !is_top(dir); dir = dir->parent) {
@@ -144,7 +144,7 @@ static const struct dir *write_path(const struct dir *dir, char *end) {
     return dir;
 }
 
-/* Opens what is in a directory. Links on the way are followed with -L only. */
+/* Opens an entry of a directory. Links in the path are followed only with -L. */
 static int open_below(const struct dir *dir, const char *name, enum beneath_how how) {
     size_t length = path_length(dir), name_size = strlen(name);
     char small[512];
@@ -165,7 +165,7 @@ static int open_below(const struct dir *dir, const char *name, enum beneath_how 
     return fd;
 }
 
-/* Opens what the command line names: it may be, or lead through, a link, as with find -H. */
+/* Opens an argument of the command line: it may be, or lead through, a link, as with find -H. */
 static int open_argument(const char *name, enum beneath_how how) {
     char *path = memory_copy(name);
     int fd = beneath_open_argument(path, strlen(name), how);
@@ -206,9 +206,9 @@ static void drop_anchor(struct dir *dir, int fd) {
 }
 
 /*
- * Notes which directory this is, where that is needed later. ELOOP: the walk is in it already. That
- * takes a link somewhere above, so only what was reached through one is compared with all that is
- * above it.
+ * Notes the directory's identity, if that is needed later. ELOOP: the walk is in it already. That
+ * takes a link somewhere above, so only directories reached through one are compared with all above
+ * them.
  */
 static int know(struct dir *dir, int fd) {
     struct disk_info info;

@@ -1,21 +1,21 @@
 /*
- * tree.h: the directories of a walk, their paths, and how to open what is in them.
+ * tree.h: the directories of a walk, their paths, and opening their entries.
  *
  * A `struct dir` is made when a walk comes to a directory (or prepares to) and freed when the last
  * line about it has been written. In between its name, parent and anchor do not change, so any
  * thread may build paths from it; the rest belongs to the walk (to the task that lists the
- * directory, until it says so by `listed`). The tree knows all that is there, and frees at its end
- * what is left: so a part that is stopped half-way just returns.
+ * directory, until it signals `listed`). The tree knows all directories, and frees the remaining
+ * ones at its end: so a part that is stopped half-way just returns.
  *
  * Files are opened by their path from the nearest *anchor*, a directory that is kept open: usually
- * the one that the command line names (the root). A path must be shorter than PATH_MAX, but a tree
- * may be deeper; so where the path from the last anchor grows long, a directory becomes the anchor
- * of what is below it. There are at most `anchors_max` of them: beyond that a root is opened anew
+ * an argument of the command line (the root). A path must be shorter than PATH_MAX, but a tree may
+ * be deeper; so if the path from the last anchor grows long, a directory becomes the anchor of
+ * everything below it. There are at most `anchors_max` of them: beyond that a root is opened anew
  * each time, and long paths are opened piece by piece, which is slow and always works. So the
  * number of open directories does not depend on the tree.
  *
- * Below a root no link is followed but with -L, whatever is moved or put there during the walk
- * (beneath.h), and a root that is opened anew must be the directory that it was.
+ * Below a root no link is followed without -L, even if files are moved or put there during the walk
+ * (beneath.h), and a root that is opened anew must be the same directory.
  */
 #ifndef TREESUM_TREE_H
 #define TREESUM_TREE_H
@@ -35,7 +35,7 @@ enum { TREE_NOT_REGULAR = 1 << 16 };
 
 enum { WINDOW_DEFAULT = 16 << 20 };
 
-/* What all directories of one run share. */
+/* The state shared by all directories of one run. */
 struct tree {
     bool follow;   /* -L */
     size_t window; /* the most that one listing may take, in bytes */
@@ -77,7 +77,7 @@ struct dir {
 };
 
 void tree_init(struct tree *tree, bool follow, size_t window, int anchors_max);
-/* Frees what is left, which no thread uses any more. */
+/* Frees the rest, which no thread uses any longer. */
 void tree_end(struct tree *tree);
 
 /* `linked`: the name is a symbolic link. */
@@ -86,18 +86,17 @@ void dir_free(struct dir *dir);
 
 /*
  * Reads the names behind `after` (NULL: all) into `dir->listing`, as many as fit into `bytes_max`.
- * An error stands in `dir->err` afterwards (with `listing` NULL) or in the listing.
- * Blocks the thread.
+ * An error is in `dir->err` afterwards (with `listing` NULL) or in the listing. Blocks the thread.
  */
 void dir_list(struct dir *dir, const char *after, size_t bytes_max);
 
 /*
- * Opens a file in a directory (`dir` NULL: an argument of the command line). Links are followed as
- * the tree says. Returns an fd or a negative errno. Blocks the thread.
+ * Opens a file in a directory (`dir` NULL: an argument of the command line). Links are followed if
+ * the tree follows them. Returns an fd or a negative errno. Blocks the thread.
  */
 int dir_open_file(const struct dir *dir, const char *name);
 
-/* The walk has taken a listing; tree_give_back is for one that is no longer needed. */
+/* The walk has taken a listing; tree_give_back is for a listing that is no longer needed. */
 void tree_take(struct tree *tree, struct listing *listing);
 void tree_give_back(struct tree *tree, struct listing *listing);
 

@@ -2,7 +2,7 @@
  * walk.c: see walk.h.
  *
  * The walk is a loop, not a recursion: its stack is the chain of parents, so the depth of a tree
- * costs a `struct dir` a level and no more. When all is to stop it just ends: the tree frees the
+ * costs only a `struct dir` a level. When everything is to stop, it just ends: the tree frees the
  * directories that it was in.
  */
 #include "walk.h"
@@ -86,7 +86,10 @@ static struct dir *enter(struct walk *walk, struct dir *dir, const struct entry 
     return child;
 }
 
-/* Enters the directory: what follows is in it. One that could not be listed is empty. */
+/*
+ * Enters the directory: the following items are in it. A directory that could not be listed is
+ * empty.
+ */
 static void begin(struct walk *walk, struct dir *dir) {
     emit_dir(walk, ITEM_ENTER, dir);
     if (dir->listing) {
@@ -144,9 +147,9 @@ static void relist(struct walk *walk, struct dir *dir) {
 }
 
 /*
- * Called before a listing is added. When the others take too much, it gives up those of the
+ * Called before a listing is added. When the others take too much, it gives up the listings of the
  * directories that the walk is in, from `dir` upwards (it will go on in them behind `name`, and so
- * on), and waits until what has been given up is consumed and freed.
+ * on), and waits until these are consumed and freed.
  */
 static void make_room(struct walk *walk, struct dir *dir, const char *name) {
     size_t bytes_max = 2 * walk->tree->window;

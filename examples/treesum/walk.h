@@ -1,12 +1,13 @@
 /*
- * walk.h: goes through a tree in order and says what it meets, as a stream of items.
+ * walk.h: goes through a tree in order and emits its entries as a stream of items.
  *
- * Tree order: the names of a directory sorted byte by byte, files and directories together; what is
- * in a directory stands where the directory's name stands. Each directory is entered and left once.
+ * Tree order: the names of a directory sorted byte by byte, files and directories together; the
+ * entries of a directory are at the place of the directory's name. Each directory is entered and
+ * left once.
  *
- * The consumer of the items frees what they carry: the listing of a DROP, the directory of a LEAVE.
- * Nothing that follows refers to it, and all earlier items that do are consumed by then. That is
- * why names need no copies and directories no reference counts.
+ * The consumer of the items frees their contents: the listing of a DROP, the directory of a LEAVE.
+ * No later item refers to it, and all earlier items that do are consumed by then. That is why names
+ * need no copies and directories no reference counts.
  */
 #ifndef TREESUM_WALK_H
 #define TREESUM_WALK_H
@@ -16,11 +17,11 @@
 #include "tree.h"
 
 enum item_kind {
-    ITEM_ENTER, /* `dir`: what follows is in it */
+    ITEM_ENTER, /* `dir`: the following items are in it */
     ITEM_FILE,  /* `name` in the present directory, or an argument in none */
     ITEM_ERROR, /* the same, which has failed; NULL: the present directory itself */
     ITEM_DROP,  /* `listing`: used up */
-    ITEM_LEAVE  /* `dir`: what follows is in its parent */
+    ITEM_LEAVE  /* `dir`: the following items are in its parent */
 };
 
 enum { DIGEST_SIZE = 32 };
@@ -49,10 +50,10 @@ static inline const struct dir *item_dir(const struct item *item, const struct d
     return item->kind == ITEM_LEAVE ? item->dir->parent : dir;
 }
 
-/* What the walk's caller provides; all get `ctx`. */
+/* The functions of the walk's caller; all get `ctx`. */
 struct walk_ops {
     void (*emit)(void *ctx, const struct item *item);
-    /* Hands on what was emitted: the walk is about to wait for listings to be given back. */
+    /* Hands on the emitted items: the walk is about to wait for listings to be given back. */
     void (*flush)(void *ctx);
     /* Makes and lists a directory in `parent` (NULL: an argument); NULL: all is to stop. */
     struct dir *(*enter)(void *ctx, struct dir *parent, const char *name, bool linked);
@@ -62,7 +63,7 @@ struct walk_ops {
     void (*leave)(void *ctx, struct dir *dir);
 };
 
-/* Walks what an argument of the command line names: a directory, a file, or a link to one. */
+/* Walks an argument of the command line: a directory, a file, or a link to one. */
 void walk_path(struct tree *tree, const char *path, const struct walk_ops *ops, void *ctx);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * windows_errors.h: the errno numbers for what Windows says.
+ * windows_errors.h: the errno numbers for Windows' errors.
  */
 #ifndef WINDOWS_ERRORS_H
 #define WINDOWS_ERRORS_H
@@ -18,7 +18,7 @@ static inline int errno_of(DWORD error) {
     case ERROR_BAD_PATHNAME:
         return ENOENT;
     case ERROR_ACCESS_DENIED:
-    case ERROR_SHARING_VIOLATION: /* who has it open lets nobody else have it */
+    case ERROR_SHARING_VIOLATION: /* another user has it open exclusively */
         return EACCES;
     case ERROR_DIRECTORY:
         return ENOTDIR;
