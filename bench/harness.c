@@ -30,7 +30,10 @@ typedef struct report {
     bench_sample samples[BENCH_ROWS_MAX];
 } report;
 
-/* Where a sample's process reports to; negative: it is taken in the program itself. */
+/*
+ * The descriptor to which a sample's process reports; negative: it is taken in the program
+ * itself.
+ */
 static int report_fd = -1;
 
 /* The histograms of this sample's rows. */

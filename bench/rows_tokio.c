@@ -414,7 +414,7 @@ static void run_blocking_call(const bench_args *args, bench_sample *out) {
         bench_span_end(&span);
     }
     bench_stop(sched);
-    /* relaxed: no task runs any more */
+    /* relaxed: no task runs any longer */
     bench_check(th_load_relaxed(&shared.xran) == 2 * calls, "calls were lost");
     *out = bench_span_per_op(&span, calls);
 }

@@ -62,7 +62,7 @@ int main(void) {
     thrum_task_init(&p.task, run_step, &p);
     err = thrum_task_post(sched, &p.task);
     if (err == 0) {
-        err = thrum_sched_wait_done(sched, THRUM_FOREVER); /* until no task is posted any more */
+        err = thrum_sched_wait_done(sched, THRUM_FOREVER); /* until no task is posted any longer */
     }
     printf("3 squared %d times is %ld\n", SQUARES, p.value);
     return thrum_sched_stop(sched) == 0 && err == 0 && p.err == 0 && p.value == 6561 ? 0 : 1;

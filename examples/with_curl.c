@@ -111,7 +111,7 @@ static CURLcode perform(CURL *easy) {
         return CURLE_FAILED_INIT;
     }
     int err = thrum_event_wait(&transfer.done);
-    thrum_mutex_lock(&lock); /* afterwards curl knows nothing of it any more */
+    thrum_mutex_lock(&lock); /* afterwards curl knows nothing of it any longer */
     curl_multi_remove_handle(multi, easy);
     thrum_mutex_unlock(&lock);
     return err ? CURLE_ABORTED_BY_CALLBACK : transfer.result;

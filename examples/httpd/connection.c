@@ -217,7 +217,7 @@ bool connection_is_last(const struct connection *c) {
            ((thrum_event_is_signaled(&server->ending) || is_crowded(server)) && !is_more_there(c));
 }
 
-/* Answers with an error. Where the request ends is not known, or not waited for. */
+/* Answers with an error. The end of the request is not known, or not waited for. */
 static void refuse(struct connection *c, int status) {
     c->ends = c->lingers = true;
     answer_error(c, status);
@@ -242,7 +242,10 @@ static int take_body(struct connection *c, const struct route *route) {
     return read_body(c);
 }
 
-/* Answers a request whose head is there. Returns false when there is nobody to answer any more. */
+/*
+ * Answers a request whose head is there. Returns false when there is nobody to answer any
+ * longer.
+ */
 static bool respond(struct connection *c) {
     const struct route *route = NULL;
     int status = path_of(request_target(&c->request), c->path);

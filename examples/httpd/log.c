@@ -155,7 +155,7 @@ void log_request(struct log *log, const struct connection *c) {
     }
 }
 
-/* The lines that wait in the channel, which nobody takes any more, and those in the write. */
+/* The lines that wait in the channel, which nobody takes any longer, and those in the write. */
 static unsigned long count_stuck(struct log *log) {
     struct line line;
     unsigned long count = atomic_load(&log->xheld);

@@ -1,7 +1,7 @@
 /*
  * output.c: see output.h. Reading a file may block a thread, and sendfile(2) reads one: so it is
  * called on the blocking pool. It does not wait for the other side there (the socket is not a
- * blocking one): that is for the task to do. Where the system has no such call a file goes through
+ * blocking one): that is for the task to do. If the system has no such call a file goes through
  * memory.
  */
 #include "output.h"

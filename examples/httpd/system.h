@@ -42,8 +42,9 @@ bool system_has_come(int socket);
 bool system_takes_stderr(void);
 
 /*
- * Sends some of a file by itself, and does not wait for the other side, but for the disk: how many
- * bytes, 0 when the file ends there, -EAGAIN, -ENOSYS where the system cannot do that, or an error.
+ * Sends some of a file by itself, and does not wait for the other side, except for the disk: how
+ * many bytes, 0 when the file ends there, -EAGAIN, -ENOSYS where the system cannot do that, or an
+ * error.
  */
 int system_send_file(int socket, int file, uint64_t offset, size_t size);
 

@@ -46,7 +46,7 @@ struct key {
 /* Returns 0, or -ENOSYS when there is no random secret. To be called once, before anything else. */
 int store_start(void);
 
-/* Frees all. Nothing else may use the store any more. */
+/* Frees all. Nothing else may use the store any longer. */
 void store_end(void);
 
 struct key store_key(struct text text);

@@ -200,7 +200,7 @@ static void write_all(struct output *output, int fd, const char *text, size_t si
     int err;
     bool shown = progress_hide(output->progress, fd == STDERR_FILENO || output->is_terminal);
     if (offload(write_text, &writing, &err) != 0) {
-        err = 0; /* cancelled: it is not wanted any more */
+        err = 0; /* cancelled: it is not wanted any longer */
     }
     progress_show(output->progress, shown);
     if (err != 0 && fd == STDOUT_FILENO) {

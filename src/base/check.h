@@ -1,7 +1,7 @@
 /*
  * check.h: three tiers of assertion.
  *
- *   th_check      in all builds: misuse and corruption, where the check is cheap
+ *   th_check      in all builds: misuse and corruption, if the check is cheap
  *   th_debug      in debug builds
  *   th_expensive  in debug builds with TH_EXPENSIVE_CHECKS: invariants of whole structures
  */
@@ -12,8 +12,8 @@
 
 /*
  * Stops the program with one line: "thrum: CALL: WHAT (object ADDRESS, fiber NAME)", which goes to
- * the running scheduler's panic hook if it has one. Where the function of the fiber's task is
- * known, ", which runs FUNCTION" follows the name. Implemented by core/state/panic.c.
+ * the running scheduler's panic hook if it has one. If the function of the fiber's task is known,
+ * ", which runs FUNCTION" follows the name. Implemented by core/state/panic.c.
  */
 TH_NORETURN TH_COLD void th_misuse(const char *call, const char *what, const void *object);
 

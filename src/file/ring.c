@@ -219,7 +219,7 @@ static int64_t empty(th_operation *operation) {
     return 0;
 }
 
-/* Where no thread could be had, it is made when it is freed. */
+/* If no thread could be had, it is made when it is freed. */
 static void empty_all_the_same(th_operation *operation) {
     if (!operation->made) {
         (void)empty(operation);

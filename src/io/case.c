@@ -16,7 +16,10 @@
 #define BIT_SHIFT 8 /* of a case's kind: above it the direction, as a bit */
 
 _Static_assert(THRUM_SELECT_IO_MAX == TH_OS_POLLED_MAX, "one limit");
-/* Where a case has the two numbers: in `to`, or, where that has 32 bits, in it and at the end. */
+/*
+ * The place of the two numbers in a case: in `to`, or, if that has 32 bits, in it and at the
+ * end.
+ */
 #define FD_AT offsetof(thrum_case, to)
 #define TURN_AT (sizeof(void *) == 8 ? FD_AT + 4 : sizeof(thrum_case) - 4)
 _Static_assert(sizeof(thrum_case) == offsetof(thrum_case, status) + (sizeof(void *) == 8 ? 4 : 8),

@@ -131,7 +131,7 @@ static void open_directions(th_record *record) {
     }
 }
 
-/* Where a descriptor comes from. */
+/* The origin of a descriptor. */
 typedef struct origin {
     th_os_kind kind;
     bool fresh; /* the system has just given out the number */
@@ -217,7 +217,7 @@ int th_record_adopt_file(thrum_io *out, int fd, const th_os_identity *identity, 
 
 void th_record_end(th_record *record, bool remains) {
     th_joined *joined = record->xsched ? &record->joined : NULL; /* with both directions held */
-    /* The system removes a descriptor that nothing duplicates any more. */
+    /* The system removes a descriptor that nothing duplicates any longer. */
     bool fresh = th_load_relaxed(&record->xfresh); /* relaxed: no call is inside */
     bool remove = remains || !fresh || record->forks != th_atfork_count();
     while (joined) {
@@ -319,7 +319,7 @@ static void event(th_worker *by, uint64_t key, uint32_t bits) {
     }
 }
 
-/* The scheduler is about to be freed: none of its fibers waits any more. */
+/* The scheduler is about to be freed: none of its fibers waits any longer. */
 static void leave_all(void *instance) {
     const thrum_sched *sched = instance;
     for (unsigned c = 0; c < CHUNKS; c++) {

@@ -52,7 +52,7 @@ struct th_mpi_record {
     th_mpi_record *newer, *older; /* gate: its neighbours among all that wait */
     int left;                     /* rows that are not over; sweeping */
     bool is_over;                 /* gate, set by a sweep */
-    bool is_taken;                /* sweeping: it is not incoming any more */
+    bool is_taken;                /* sweeping: it is not incoming any longer */
     thrum_event over;             /* auto */
     char what[TH_MPI_WHAT];
 };

@@ -183,7 +183,7 @@ static int cancel(void *arg) {
     return MPI_Cancel(arg);
 }
 
-/* Nothing is begun any more: only the test of the request is left. */
+/* Nothing is begun any longer: only the test of the request is left. */
 static int look_begun(void *arg) {
     return test_begun(arg);
 }

@@ -340,7 +340,7 @@ static void rest(void) {
     (void)th_os_futex_wait(&never, 0, th_os_now() + REST_NS);
 }
 
-/* Where it cannot accept (no descriptors are left) it leaves the listener alone for a while. */
+/* If it cannot accept (no descriptors are left) it leaves the listener alone for a while. */
 static void observe(void *arg) {
     int64_t rested = 0; /* until then it leaves the listener alone */
     int64_t next;

@@ -86,9 +86,9 @@ bool th_os_pollset_shows(void);
 /*
  * Waits until that is so for one of the sets, n of at most TH_OS_SETS_MAX, or the absolute deadline
  * has passed. Returns which of them (bit i: sets[i]), 0 at the deadline, or -EINTR; it takes
- * nothing. By the thread that owns the first of them. Where a thread can sleep for a single set
- * alone, as on Windows, the others are looked at each millisecond while something is asked there,
- * or as often as the system's timer ticks (15.6 ms).
+ * nothing. By the thread that owns the first of them. If a thread can sleep for a single set alone,
+ * as on Windows, the others are looked at each millisecond while something is asked there, or as
+ * often as the system's timer ticks (15.6 ms).
  */
 #define TH_OS_SETS_MAX 16u
 int th_os_pollset_wait_any(const th_os_pollset *const sets[], unsigned n, int64_t deadline);
@@ -173,8 +173,8 @@ int th_os_io_unread(int fd, size_t n);
  * Moves up to n bytes from one descriptor to another, of which one is a pipe, and neither waits
  * (th_os_io_nonblocking). Returns their number, 0 at the end; -EAGAIN: the one is empty, or the
  * other one full; -EINVAL, -ENOSYS, -EOPNOTSUPP or -EPERM: the system cannot do that with these
- * two, or not here; or its code. Where nobody reads any more it is -EPIPE, and the calling thread
- * gets no signal.
+ * two, or not here; or its code. If nobody reads any more it is -EPIPE, and the calling thread gets
+ * no signal.
  */
 int64_t th_os_io_splice(int from, int to, size_t n);
 

@@ -77,7 +77,7 @@ static inline int th_os_thread_start(th_os_thread *thread, const char *name, voi
 
 /*
  * By a thread of the library's that runs no task, only writes reports: where nobody reads them any
- * more, or the file must not grow, that ends no program (PIPE, XFSZ).
+ * longer, or the file must not grow, that ends no program (PIPE, XFSZ).
  */
 void th_os_thread_reports(void);
 void th_os_thread_join(th_os_thread thread);

@@ -2,7 +2,7 @@
  * ring.h: the part of the platform's contract that is about a queue of transfers between memory and
  * files which the system makes without a thread of ours. Included by platform.h.
  *
- * The caller orders the calls on a ring, but for th_os_ring_wait.
+ * The caller orders the calls on a ring, except for th_os_ring_wait.
  */
 #ifndef TH_RING_CALLS_H
 #define TH_RING_CALLS_H

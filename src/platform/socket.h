@@ -96,7 +96,7 @@ int th_os_local_mode(const th_os_address *address, unsigned mode);
 /* Removes the file of a UNIX address if it is a socket; -ENOTSOCK. */
 int th_os_local_remove(const th_os_address *address);
 
-/* Options. Values are 0 or 1, but for sizes in bytes and times in nanoseconds. */
+/* Options. Values are 0 or 1, except for sizes in bytes and times in nanoseconds. */
 typedef enum th_os_option {
     TH_OS_REUSE_ADDRESS,
     TH_OS_REUSE_PORT,

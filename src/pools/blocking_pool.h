@@ -15,7 +15,7 @@ void *th_blocking_pool_new(thrum_sched *sched);
 
 /*
  * Ends and joins all threads, and frees the pool. No thread may be in th_blocking_pool_run, or call
- * it, any more. Blocks the thread.
+ * it, any longer. Blocks the thread.
  */
 void th_blocking_pool_free(void *pool);
 

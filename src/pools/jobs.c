@@ -201,7 +201,7 @@ void th_jobs_join(th_jobs *jobs, th_job *job, th_waiter *me, const void *object)
 
 /* ---- a thread ---- */
 
-/* With the lock, which it gives up and takes again: ends a job that is on no list any more. */
+/* With the lock, which it gives up and takes again: ends a job that is on no list any longer. */
 static void end_job(th_jobs *jobs, th_job *job, int code) {
     job->state = TH_JOB_DONE;
     job->code = code;

@@ -145,7 +145,7 @@ bool th_jobs_withdraw(th_jobs *jobs, th_job *job, th_waiter *me);
 /* A thread's life. Takes the lock, and returns with it once the thread counts no longer. */
 void th_jobs_serve(th_jobs *jobs);
 
-/* When there are no callers any more, and will be none: returns once all threads have served. */
+/* When there are no callers any longer, and will be none: returns once all threads have served. */
 void th_jobs_stop(th_jobs *jobs);
 
 typedef struct th_jobs_figures {

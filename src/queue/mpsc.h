@@ -6,7 +6,7 @@
  * to it that there is only one at a time) takes the whole stack and reverses it.
  *
  * Order:     of two pushes, the one whose exchange came first comes out first.
- * Progress:  push is lock-free, drain is wait-free but for the reversal, which is linear.
+ * Progress:  push is lock-free, drain is wait-free except for the reversal, which is linear.
  * ABA:       harmless: only the whole stack is ever popped, and a producer never dereferences its
  *            `old` (queue/README.md, "inject and inbox").
  */

@@ -11,7 +11,7 @@
  * HELD. A waiter stays on the list until it has the mutex, even after its wake, so it keeps its
  * place when a running caller is faster. Only the first is ever woken, and one at a time: waking
  * another for every unlock would cost a switch each, to find the mutex taken again. Once the first
- * has waited HANDOFF_NS, the unlock makes it the owner, and no other caller can pass it any more.
+ * has waited HANDOFF_NS, the unlock makes it the owner, and no other caller can pass it any longer.
  *
  * While LOCKED is set only its holder changes the word. sync/LOCKS.md has the argument.
  */

@@ -396,7 +396,7 @@ void thrum_pool_config_init(thrum_pool_config *config) {
     *config = (thrum_pool_config)THRUM_POOL_CONFIG_INIT;
 }
 
-/* Destructs and frees everything; no thread uses the pool any more. */
+/* Destructs and frees everything; no thread uses the pool any longer. */
 static void free_all(thrum_pool *pool) {
     thrum_pool_config config = pool->config;
     for (size_t i = 0; i < config.capacity; i++) {

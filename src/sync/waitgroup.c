@@ -106,7 +106,7 @@ static bool unlock(thrum_waitgroup *wg) {
             return true;
         }
     }
-    /* pairs: subtract; no thread writes any more, so this reads the last done's value */
+    /* pairs: subtract; no thread writes any longer, so this reads the last done's value */
     (void)th_load_acquire(xword);
     return false;
 }
@@ -135,7 +135,7 @@ static bool leave(void *object, th_waiter *me) {
     return listed;
 }
 
-/* Where the count is 0 it waits for the whole word to be. */
+/* If the count is 0 it waits for the whole word to be. */
 static TH_ALWAYS_INLINE int stand(void *object, th_waiter *me, bool late) {
     thrum_waitgroup *wg = object;
     uint64_t *xword = &wg->reserved_word;

@@ -44,7 +44,7 @@ int64_t th_tls_receive(thrum_tls *tls, thrum_time deadline);
 /* Keeps a session that has come, if there is one, for the next connection. */
 void th_tls_keep(thrum_tls *tls);
 
-/* Whether no call is to be tried any more. */
+/* Whether no call is to be tried any longer. */
 static inline bool th_tls_is_past(thrum_time deadline) {
     return deadline != THRUM_FOREVER && deadline <= thrum_now();
 }

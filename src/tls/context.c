@@ -266,7 +266,7 @@ static int set_ciphers(SSL_CTX *ctx) {
         }
     }
     SSL_CTX_set_options(ctx, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
-    /* Where the settings allow none of them they are left as they are. */
+    /* If the settings allow none of them they are left as they are. */
     return !used || SSL_CTX_set_cipher_list(ctx, list) == 1 ? 0 : -ENOMEM;
 }
 

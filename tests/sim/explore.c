@@ -45,8 +45,8 @@ sim_world *world_first(void) {
 /* ---- start ---- */
 
 /*
- * Where the simulator's memory begins: at the same address in each process, so that a run is the
- * same even if an address has slipped into a decision. None may: the program that is linked at
+ * The beginning of the simulator's memory: at the same address in each process, so that a run is
+ * the same even if an address has slipped into a decision. None may: the program that is linked at
  * another address (CMakeLists.txt) also maps its memory elsewhere, and must do the same. The
  * distance is an odd number in pages, and no multiple of 3, 5 or 7 pages.
  */

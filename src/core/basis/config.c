@@ -79,7 +79,7 @@ static unsigned env_word(const char *name, const char *const words[], unsigned c
     return present;
 }
 
-/* Whether two texts are equal but for the case of letters; `length` of the first one. */
+/* Whether two texts are equal except for the case of letters; `length` of the first one. */
 static bool is_word(const char *text, size_t length, const char *word) {
     size_t i = 0;
     for (; i < length && word[i]; i++) {

@@ -1,5 +1,5 @@
 /*
- * stall_state.h: watching for stalls, where the config asks for that (core/watch/STALLS.md).
+ * stall_state.h: watching for stalls, if the config asks for that (core/watch/STALLS.md).
  */
 #ifndef TH_STALL_STATE_H
 #define TH_STALL_STATE_H

@@ -49,9 +49,8 @@
 #define TH_TASK_BEGUN 4u
 
 /*
- * Empties the task's place in a list of a higher floor, which knows it by the bits PLACE of the
- * word: afterwards that list does not touch the task any more. May be called with the lock of
- * timers.
+ * Empties the task's place in a list of a higher layer, which knows it by the bits PLACE of the
+ * word: afterwards that list no longer touches the task. May be called with the lock of timers.
  */
 typedef void (*th_task_unlist_fn)(thrum_task *task, uint32_t word);
 extern th_task_unlist_fn th_task_xunlist; /* set before the first task has a place */

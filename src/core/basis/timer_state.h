@@ -45,7 +45,7 @@ typedef struct th_timed {
 #define TH_TIMED_IN 256u /* it is in the timers */
 
 #define TH_TIMERS_IN_ORDER 1u  /* the policy has deadlines and posts in one order (submit_due) */
-#define TH_TIMERS_CANCELLED 2u /* a stop's deadline has passed: no task waits for one any more */
+#define TH_TIMERS_CANCELLED 2u /* a stop's deadline has passed: no task waits for one any longer */
 
 static inline th_timed *th_timed_of(th_timer *timer) {
     return th_container(timer, th_timed, timer);

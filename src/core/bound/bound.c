@@ -127,7 +127,7 @@ th_worker *th_bound_root(void) {
     return worker && worker->bound && worker->current == &worker->home ? worker : NULL;
 }
 
-/* Takes a record that no thread uses any more, or returns NULL. */
+/* Takes a record that no thread uses any longer, or returns NULL. */
 static th_worker *take_spare(thrum_sched *sched) {
     th_lock_acquire(&sched->bound_lock);
     th_worker *worker = sched->bound_spares;
@@ -315,7 +315,7 @@ int th_bound_await(th_worker *worker, uint32_t *xflag, int64_t deadline) {
     return th_load_relaxed(xflag) ? 0 : -ETIMEDOUT;
 }
 
-/* Runs until nothing is tied to the thread any more. */
+/* Runs until nothing is tied to the thread any longer. */
 static TH_NO_TSAN void run_rest(th_worker *worker) {
     int saved = *worker->errno_at;
     worker->tie.leaving = true;

@@ -9,7 +9,7 @@
 /* For start: forks are watched from the first start of a scheduler on. Any thread. */
 void th_atfork_watch(void);
 
-/* Has this called in the child as well, where no other thread is: one function a floor. */
+/* Has this called in the child as well, where no other thread is: one function for each layer. */
 void th_atfork_in_child(void (*fn)(void));
 
 /* How often the process has forked since the first watch. */

@@ -37,7 +37,7 @@ void th_quiesce_wait_left(thrum_sched *sched) {
     unsigned spins = 0;
     /* pairs: delist; each waiter's last access to the scheduler */
     while (th_load_acquire(&sched->xquiesce_waiters)) {
-        th_backoff(&spins); /* nothing runs any more, so they are on their way */
+        th_backoff(&spins); /* nothing runs any longer, so they are on their way */
     }
 }
 

@@ -38,7 +38,7 @@ static int open_set(th_poller *poller, th_poll_fn event) {
 
 /*
  * The set is open, and its owner may sleep by its futex, where no event wakes it: then it is woken,
- * and sleeps in the set from then on. Where it does not sleep yet, it sees that the set is open.
+ * and sleeps in the set from then on. If it does not sleep yet, it sees that the set is open.
  */
 static TH_NO_TSAN void tell_owner(th_poller *poller, th_worker *here) {
     th_worker *owner = poller->owner;

@@ -177,7 +177,7 @@ static void count_readied(th_worker *by, const th_chain *due, uint32_t roots) {
     th_count(&by->activity.xreadied, due->count - roots); /* relaxed: as th_activity_began */
 }
 
-/* With the lock: queues work in the order of its deadlines, where the policy has one order. */
+/* With the lock: queues work in the order of its deadlines, if the policy has one order. */
 static uint64_t submit_in_order(th_worker *by, th_chain *due, uint32_t roots) {
     const th_policy *policy = by->sched->policy;
     if (!policy->submit_due || !due->first) {

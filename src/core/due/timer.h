@@ -44,7 +44,7 @@ void th_timed_remove(th_timed *timed);
  */
 bool th_timers_fire(th_worker *by, th_timers *timers, int64_t now, bool next);
 
-/* The same by an external thread, where the policy has one order for all (submit_due). */
+/* The same by an external thread, if the policy has one order for all (submit_due). */
 void th_timers_fire_external(th_timers *timers, int64_t now);
 
 /* The slow half of th_timers_poll. */

@@ -337,8 +337,8 @@ TH_NO_TSAN static int install_guard(th_stacks *stacks, th_stack *stack) {
 
 /*
  * Installs the guards of a stack that was just got and of those behind it, which nobody has, and
- * puts those on the list of free slots. Where that is refused none has a guard, and each gets one
- * by itself when it is got.
+ * puts those on the list of free slots. If that is refused none has a guard, and each gets one by
+ * itself when it is got.
  */
 TH_NO_TSAN static void make_ready(th_stacks *stacks, th_stack *stack, uint32_t more) {
     th_stack_class_books *books = &stacks->classes[stack->class_index];

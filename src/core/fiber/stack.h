@@ -47,7 +47,7 @@
 void th_stacks_init(th_stacks *stacks, thrum_guard kind, void *(*alloc)(void *ctx, size_t size),
                     void (*free)(void *ctx, void *ptr), void *ctx);
 
-/* Unmaps everything. No thread may run on any of the stacks, or use them, any more. */
+/* Unmaps everything. No thread may run on any of the stacks, or use them, any longer. */
 void th_stacks_destroy(th_stacks *stacks);
 
 /* The smallest class whose size is at least `size` (the largest one for anything beyond). */

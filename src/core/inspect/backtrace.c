@@ -83,9 +83,10 @@ static TH_NO_TSAN bool is_code(const th_backtrace *b, uintptr_t after) {
 /* ---- scanning ---- */
 
 /*
- * Where the scan begins. All that lies above the waiter was written before the fiber showed the
- * waiter. On some processors a function keeps its return address below its variables; there the
- * scan begins where the fiber's stack ended when it was last suspended, if this wait can be there.
+ * The place where the scan begins. All that lies above the waiter was written before the fiber
+ * showed the waiter. On some processors a function keeps its return address below its variables;
+ * there the scan begins where the fiber's stack ended when it was last suspended, if this wait can
+ * be there.
  */
 static TH_NO_TSAN uintptr_t beginning(th_backtrace_stack stack, uintptr_t pointer,
                                       const th_waiter *waiter) {

@@ -13,7 +13,7 @@
 /* The spawned task whose body the fiber runs, beneath the parts of its run; NULL: there is none. */
 static TH_NO_TSAN const thrum_handle *task_of(const th_fiber *fiber) {
     const thrum_handle *handle = fiber->inherited.handle;
-    /* relaxed: constant, but for the bit of a cancel */
+    /* relaxed: constant, except for the bit of a cancel */
     while (handle && (th_load_relaxed(&handle->xcancelled) & TH_CANCEL_NESTED)) {
         handle = th_part_of(handle)->outer;
     }

@@ -8,7 +8,7 @@
 #include "core/ready/wake.h"
 #include "platform/platform.h"
 
-/* The time after which the inject queue comes first again, where runs are long. */
+/* The time after which the inject queue comes first again, if runs are long. */
 #define FAIR_NS 50000
 
 #define LEFT_NS 100000 /* for each worker: between two looks at work left by others */

@@ -67,10 +67,10 @@ static inline bool th_is_quick(const th_worker *worker, const th_batch *batch) {
 }
 
 /*
- * The number of picks after which the inject queue comes first again: the config's interval or,
- * where runs are long, as many as take some FAIR_NS. It is at least half of the last interval,
- * since the time that a worker slept counts, too, and at most twice, since the runs from there may
- * be short. Called by the owner each time.
+ * The number of picks after which the inject queue comes first again: the config's interval or, if
+ * runs are long, as many as take some FAIR_NS. It is at least half of the last interval, since the
+ * time that a worker slept counts, too, and at most twice, since the runs from there may be short.
+ * Called by the owner each time.
  */
 unsigned th_fair_interval(th_worker *worker);
 

@@ -11,7 +11,7 @@
 typedef struct th_worker th_worker;
 
 /*
- * Called by timers. True if the deadline comes first: then the waiter must not be touched any more,
+ * Called by timers. True if the deadline comes first: then the waiter must no longer be touched,
  * and *work, if it is set, must be queued.
  */
 bool th_waiter_time_out(th_waiter *waiter, th_work **work);

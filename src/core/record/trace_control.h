@@ -59,7 +59,7 @@ typedef struct th_trace_copy {
 int th_trace_read(thrum_sched *sched, th_trace_copy *copy);
 void th_trace_forget(thrum_sched *sched, th_trace_copy *copy);
 
-/* The first mark of this trace that can still be there, where `tail` marks have been added. */
+/* The first mark of this trace that can still be there, if `tail` marks have been added. */
 uint64_t th_trace_first(const th_trace_buffer *buffer, uint64_t tail);
 
 /* A copied mark, with its times cut to those of the trace. False: it lies outside the trace. */

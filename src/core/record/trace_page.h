@@ -1,6 +1,6 @@
 /*
  * trace_page.h: words a trace in the Trace Event Format, buffer by buffer. It takes no memory and
- * no lock but for the names, so that a signal handler may do it without them (recorder.c).
+ * no lock except for the names, so that a signal handler may do it without them (recorder.c).
  */
 #ifndef TH_TRACE_PAGE_H
 #define TH_TRACE_PAGE_H

@@ -279,8 +279,8 @@ static void found(th_cycles *c, uint32_t first, uint32_t last) {
 /* ---- walking ---- */
 
 /*
- * Where the edge leads, other than before; NONE: nowhere. A wait for a scope leads to each of the
- * children, any other to one owner.
+ * The next target of the edge, other than before; NONE: none. A wait for a scope leads to each of
+ * the children, any other to one owner.
  */
 static uint32_t follow(th_cycles *c, uint32_t i) {
     const th_edge *edge = &c->edges[i];

@@ -29,7 +29,7 @@ _Static_assert(sizeof(th_go) == 32, "two to a cache line");
  *   a waiter   it runs, and this waiter joins it
  *   DONE       it has ended; `result` is there
  *   DETACHED   no join will come; it stays so until its end frees it
- *   FREE       it is no handle any more
+ *   FREE       it is no longer a handle
  *
  * A caller's handle is the object's address together with its generation (th_handle_tag). The
  * generation counts how often the object was freed, and the slab leaves it alone: so an old handle
@@ -58,8 +58,8 @@ struct thrum_handle {
 _Static_assert(sizeof(struct thrum_handle) % 16 == 0, "an object of a slab");
 
 /*
- * Where the generation is in a handle: above the 48 bits of an address, or, if addresses have 32
- * bits, in the lowest three, which are 0 because malloc aligns to 8 at least (on ARM).
+ * The place of the generation in a handle: above the 48 bits of an address, or, if addresses have
+ * 32 bits, in the lowest three, which are 0 because malloc aligns to 8 at least (on ARM).
  */
 #if UINTPTR_MAX <= 0xffffffff
 #define TH_GENERATION_SHIFT 0

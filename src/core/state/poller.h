@@ -11,8 +11,8 @@ void th_alarm_close(th_alarm *alarm);
 
 void th_poller_init(th_poller *poller, thrum_sched *sched, th_worker *owner);
 /*
- * Call it only when no thread uses the scheduler any more: a late wake must not write into another
- * file.
+ * Call it only when no thread uses the scheduler any longer: a late wake must not write into
+ * another file.
  */
 void th_poller_close(th_poller *poller);
 /* The system reports a set as closed. This is the program's fault, so it aborts with a message. */

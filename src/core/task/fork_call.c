@@ -8,8 +8,8 @@
 #include "core/wait/delegated.h"
 
 /*
- * Drops the values that the body kept before the fork's owner goes on: afterwards the fork may not
- * be there any more.
+ * Drops the values that the body kept before the fork's owner goes on: afterwards the fork may no
+ * longer be there.
  */
 void th_fork_call(th_call *call) {
     th_fork *fork = th_container(call, th_fork, call);

@@ -237,7 +237,7 @@ void th_handle_finish(thrum_handle *handle, int result) {
 static TH_ALWAYS_INLINE bool is_self(const thrum_handle *handle) {
     const th_fiber *fiber = th_fiber_self();
     const thrum_handle *self = fiber ? fiber->inherited.handle : NULL;
-    /* relaxed: constant, but for the bit of a cancel */
+    /* relaxed: constant, except for the bit of a cancel */
     while (self && (th_load_relaxed(&self->xcancelled) & TH_CANCEL_NESTED)) {
         self = th_part_of(self)->outer;
     }

@@ -79,8 +79,8 @@ thrum_task_fn th_task_take_serial(thrum_task *task, void **arg, uint64_t run_id)
 
 /*
  * Ends the run. True: the caller queues the next run, at the place and deadline from
- * th_task_serial_where and th_task_serial_deadline. False: from here on the task is not touched any
- * more.
+ * th_task_serial_where and th_task_serial_deadline. False: from here on the task is no longer
+ * touched.
  */
 bool th_task_serial_end(thrum_task *task);
 
@@ -105,7 +105,7 @@ static inline int64_t th_task_serial_deadline(const thrum_task *task) {
 /*
  * For a list in which the task has a place (TH_TASK_PLACE), with the list's lock, and the place
  * emptied: wakes or cancels it, depending on `bit`. True: the caller makes it due by
- * th_task_is_due, when it has given the lock up. False: the task is not touched any more. Not by a
+ * th_task_is_due, when it has given the lock up. False: the task is no longer touched. Not by a
  * pointer: it may be called in the worker's context on a task's stack (base/annotate.h).
  */
 typedef struct th_roused {

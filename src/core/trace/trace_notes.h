@@ -84,7 +84,7 @@ void th_trace_flag(th_worker *worker, unsigned number);
  * trace's lock, or bound_lock for a bound thread's worker. */
 bool th_trace_give_buffer(thrum_sched *sched, th_worker *worker, uint64_t slots);
 
-/* Frees all trace buffers at the scheduler's end, when no thread traces any more. */
+/* Frees all trace buffers at the scheduler's end, when no thread traces any longer. */
 void th_trace_free(thrum_sched *sched);
 
 #endif

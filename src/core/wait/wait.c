@@ -51,7 +51,7 @@ void th_waiter_show(const th_waiter *waiter) {
         uint64_t *count = &th_thread_self()->xwaits_count;
         th_store_relaxed(count, *count + 1); /* relaxed: comes with the next */
     }
-    /* pairs: th_edge_see_thread; the waiter is made, and an earlier one's is not shown any more */
+    /* pairs: th_edge_see_thread; the waiter is made, and an earlier one's is no longer shown */
     th_store_release(&th_thread_self()->xwaits, shown);
     /* pairs: waits_for_wake; the waiter is made */
     th_store_release(&th_thread_self()->xwaiter, waiter);

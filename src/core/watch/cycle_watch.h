@@ -1,6 +1,6 @@
 /*
- * cycle_watch.h: a thread that looks for waits in a cycle (cycle.h), and whether anything can go
- * on (deadlock.h), where the config asks for reports of deadlocks. It reports each once.
+ * cycle_watch.h: a thread that looks for waits in a cycle (cycle.h), and whether anything can go on
+ * (deadlock.h), if the config asks for reports of deadlocks. It reports each once.
  * core/report/CYCLES.md and DEADLOCK.md have the argument.
  */
 #ifndef TH_CYCLE_WATCH_H

@@ -17,7 +17,7 @@
 
 #define SEEN_MAX TH_LIMIT(8u, 2u)
 
-/* After so many looks a plain thread that runs is not waited for any more. */
+/* After so many looks a plain thread that runs is no longer waited for. */
 #define LOOKS_MAX 20u
 
 /* ---- the bound threads ---- */

@@ -44,7 +44,7 @@ static void on_signal(int number) {
 /* ---- printing ---- */
 
 typedef struct page {
-    bool left_out; /* nothing is printed any more */
+    bool left_out; /* nothing else is printed */
     size_t length;
     char bytes[PAGE_BYTES];
 } page;

@@ -139,8 +139,8 @@ void th_went_busy(th_worker *worker) {
         return;
     }
     /*
-     * seq: no searcher any more, before the queues are read: a submitter that still saw a searcher,
-     * and so woke no worker, had published before (th_notify, th_notify_shared)
+     * seq: no searcher any longer, before the queues are read: a submitter that still saw a
+     * searcher, and so woke no worker, had published before (th_notify, th_notify_shared)
      */
     th_fence_seq();
     if (rest_unwatched(worker, word) || sentinel_missing(sched, word) || pending(worker)) {

@@ -21,8 +21,8 @@ int64_t th_sentinel_begin(th_worker *worker, bool deferred);
 th_round th_sentinel_round(th_worker *worker, int64_t *sleep_ns);
 
 /*
- * All are parked: whether its long sleep may begin. Where there are sets of descriptors it comes
- * round until nothing has happened for a while, or each event would wake it (POLLING.md).
+ * All are parked: whether its long sleep may begin. If there are sets of descriptors it comes round
+ * until nothing has happened for a while, or each event would wake it (POLLING.md).
  */
 bool th_sentinel_may_rest(th_worker *worker);
 

@@ -168,9 +168,9 @@ static void end(th_worker *worker) {
 }
 
 /*
- * With the lock, by the monitor, while a worker is free: spares that are not wanted any more and
- * sleep as workers do are woken, and become idle. Otherwise they would sleep on until there is
- * work, and the monitor could not go dormant.
+ * With the lock, by the monitor, while a worker is free: spares that are no longer wanted and sleep
+ * as workers do are woken, and become idle. Otherwise they would sleep on until there is work, and
+ * the monitor could not go dormant.
  */
 static void send_back(thrum_sched *sched, int64_t now) {
     th_spare_set *set = &sched->spare_set;
@@ -321,7 +321,7 @@ static bool is_over(th_worker *worker) {
     }
     worker->stint.looked_at = now;
     th_lock_acquire(&set->lock); /* not only tried: the monitor that wakes it has the lock */
-    /* Where there is no monitor, or it is dormant, no other spare looks. */
+    /* If there is no monitor, or it is dormant, no other spare looks. */
     int64_t unseen = now - set->looked_at;
     int64_t patience = set->has_monitor ? interval + interval / 2 : interval;
     if (!set->closed && unseen >= patience) {

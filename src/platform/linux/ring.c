@@ -75,7 +75,7 @@ static void *map(int fd, size_t size, off_t what) {
     if (at == MAP_FAILED) {
         return NULL;
     }
-    /* The child of a fork has nothing to do with it. Where that is refused it has it mapped. */
+    /* The child of a fork has nothing to do with it. If that is refused it has it mapped. */
     (void)madvise(at, size, MADV_DONTFORK);
     return at;
 }

@@ -149,7 +149,7 @@ static bool read_at(file *f, uint64_t offset, void *to, size_t size) {
         return false;
     }
     if (size > f->symbols->left) {
-        f->symbols->left = 0; /* no file is opened any more */
+        f->symbols->left = 0; /* no file is opened any longer */
         return false;
     }
     f->symbols->left -= size;

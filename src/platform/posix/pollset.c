@@ -74,7 +74,7 @@ int th_os_wakeup_open(void) {
 
 /* A wake-up has a second descriptor, and is closed like any other: it has a record. */
 static void close_other_end(slot *s) {
-    /* relaxed: nobody sets it any more */
+    /* relaxed: nobody sets it any longer */
     const int end = th_load_relaxed(&s->xwrite) ? th_xchg_relaxed(&s->xwrite, 0) - 1 : -1;
     if (end >= 0) {
         th_poll_pair_close((int[2]){end, end});

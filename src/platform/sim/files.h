@@ -42,7 +42,7 @@
 #define SIM_READY_OUT 2u
 #define SIM_READY_ENDED 4u  /* the other side sends nothing more */
 #define SIM_READY_GONE 8u   /* nor does this one */
-#define SIM_READY_ERROR 16u /* an error waits, or nobody reads any more */
+#define SIM_READY_ERROR 16u /* an error waits, or nobody reads any longer */
 
 /* Bytes on their way in one direction. */
 typedef struct sim_flow {

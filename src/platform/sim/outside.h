@@ -44,7 +44,7 @@ typedef sim_file *sim_end;
 
 /* Gives the descriptor to another process: its number is free. */
 sim_end sim_outside(int fd);
-/* Another process connects; NULL: it is no listener any more, or its backlog is full. */
+/* Another process connects; NULL: it is no listener any longer, or its backlog is full. */
 sim_end sim_connect(int listener);
 /* As th_os_io_read and _write; they do not wait. */
 int64_t sim_outside_read(sim_end end, void *to, size_t size);

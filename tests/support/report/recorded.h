@@ -1,6 +1,6 @@
 /*
  * recorded.h: schedulers with a flight recorder, the file that it writes, and crashes, each in a
- * process of its own. Where no process forks the test begins anew there: so it comes to one crash.
+ * process of its own. If no process forks the test begins anew there: so it comes to one crash.
  */
 #ifndef RECORDED_H
 #define RECORDED_H
@@ -25,7 +25,7 @@ static void folder_make(void) {
     snprintf(path, sizeof(path), "%s/t.json", folder);
 }
 
-/* Removes the folder, which must be empty but for the file. */
+/* Removes the folder, which must be empty except for the file. */
 static void folder_end(void) {
     unlink(path);
     CHECK_EQ(rmdir(folder), 0);

@@ -27,7 +27,7 @@ static int own_folder(const char *path) {
     return is_ours ? 0 : -EPERM;
 }
 
-/* Whether nobody listens at the address any more: its process has ended without removing it. */
+/* Whether nobody listens at the address any longer: its process has ended without removing it. */
 static bool is_stale(const th_os_address *address) {
     int fd = th_os_socket_open(TH_OS_LOCAL, TH_OS_BYTES);
     int code = fd < 0 ? fd : th_os_socket_connect(fd, address);

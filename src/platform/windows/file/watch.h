@@ -32,7 +32,7 @@ typedef struct th_file_watcher {
     SRWLOCK adding;                  /* of whoever adds a watch, before the next one */
     SRWLOCK lock;                    /* for the following */
     unsigned users;                  /* the descriptor, watches, calls: the last one frees it */
-    bool closed;                     /* there is no signal any more */
+    bool closed;                     /* there is no signal any longer */
     bool told;                       /* the signal can be read */
     bool lost;                       /* there was no room: no event comes until all are read */
     int last;                        /* number of a watch */

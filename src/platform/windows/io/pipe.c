@@ -32,7 +32,7 @@ typedef struct end {
     bool busy;    /* a transfer is under way */
     bool told;    /* the signal can be read */
     bool closed;
-    bool over; /* nothing comes, or goes, any more: */
+    bool over; /* nothing comes, or goes, any longer: */
     int error; /* the cause, or 0: the end of the data */
     DWORD at;  /* bytes read and not taken: from here, up to `size` */
     DWORD size;

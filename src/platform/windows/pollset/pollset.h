@@ -72,8 +72,8 @@ struct th_member {
     uint32_t signals;  /* the bit of a pipe that `base`, its signal, reports; 0: it is a socket */
     bool urgent;       /* urgent data was reported, and nothing came since */
     uint32_t ready;    /* bits to be reported */
-    bool gone;         /* it was closed behind the library's back: nothing is asked any more */
-    bool dropped;      /* it is in no set any more, and freed when nothing of it is asked */
+    bool gone;         /* it was closed behind the library's back: nothing is asked any longer */
+    bool dropped;      /* it is in no set any longer, and freed when nothing of it is asked */
     uint64_t key;
     th_os_identity identity;
     th_set *set;           /* constant */

@@ -116,7 +116,7 @@ static void lose(th_member *m) {
     th_link_leave(&m->in_wanted);
 }
 
-/* The system has answered, and does not write to it any more. */
+/* The system has answered, and does not write to it any longer. */
 static void take_answer(th_question *q) {
     th_member *m = q->member;
     const ULONG events = th_afd_answer(&q->request);

@@ -198,7 +198,7 @@ static unsigned sleep_until(sleeping *s, int64_t deadline, th_afd_request *got[F
     return 0;
 }
 
-/* Nobody sees it any more. Others that relied on it at a port find out anew. */
+/* Nobody sees it any longer. Others that relied on it at a port find out anew. */
 static void get_up(sleeping *s, th_afd_request *const got[], unsigned n) {
     for (unsigned i = 0; i < s->count; i++) {
         th_set *set = s->sets[i];

@@ -192,7 +192,7 @@ static int create(attempt *a) {
     return refused ? refused : a->program->paths[1] ? -ENOENT : code;
 }
 
-/* Where it is to work: 0 or a code. */
+/* Its working directory: 0 or a code. */
 static int set_folder(attempt *a) {
     if (!a->program->folder) {
         return 0;

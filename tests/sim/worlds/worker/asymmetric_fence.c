@@ -107,7 +107,7 @@ SIM_WORLD(afence_two_rescuers, .refusals = 2) {
 }
 
 /*
- * Where the system cannot order processors the asymmetric fence is shut for ever: all threads
+ * If the system cannot order processors the asymmetric fence is shut for ever: all threads
  * exchange, and rescuers do not keep each other away.
  */
 SIM_WORLD(afence_shut) {

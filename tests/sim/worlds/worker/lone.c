@@ -160,7 +160,7 @@ SIM_WORLD(lone_refused_once, .refusals = 3, .asleep = asleep) {
     lone(2, THRUM_SHARDED, starts_task, THRUM_HINT_NONE);
 }
 
-/* Where the system has no barrier no sentinel sleeps long. */
+/* If the system has no barrier no sentinel sleeps long. */
 SIM_WORLD(lone_refused, .asleep = asleep) {
     whole_afences_shut = true;
     lone(2, THRUM_SHARDED, starts_task, sim_pick(2) ? THRUM_HINT_NEXT : THRUM_HINT_NONE);

@@ -231,7 +231,7 @@ static void opens_again(thrum_task *self, void *arg) {
     whole_open(&second_gate);
 }
 
-/* When all is done nothing looks any more; then a worker is held up again. */
+/* When all is done nothing looks any longer; then a worker is held up again. */
 SIM_WORLD(spares_again, .heavy = true, .asleep = spares_asleep) {
     begin(1 + sim_pick(2), THRUM_SHARDED, sim_pick(2) ? outstays : spares_opens);
     spares_sleep(SPARES_IDLE_ENDS * SPARES_NS);

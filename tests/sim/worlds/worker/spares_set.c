@@ -80,7 +80,7 @@ static void end(unsigned workers) {
     sim_check(sim_descriptors() == 0);
 }
 
-/* The worker goes on, and all park; the spare is not wanted any more, and is sent back. */
+/* The worker goes on, and all park; the spare is not wanted any longer, and is sent back. */
 static void sent_back(unsigned workers) {
     begin(workers);
     whole_open(&spares_gate);
