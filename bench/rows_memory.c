@@ -13,7 +13,9 @@
 
 #include "harness.h"
 
-/* The kernel's record of each mapping: a vm_area_struct and its share of the tree, rounded up.
+/*
+ * The kernel's record of each mapping: a vm_area_struct and its share of the tree, rounded up.
+ *
  */
 #define MAPPING_BYTES 256
 

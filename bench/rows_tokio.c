@@ -153,8 +153,10 @@ static int yield_and_stall(void *arg) {
     return 0;
 }
 
-/* Yields in between if configured: without that, in Tokio 1.24, no task from an external thread
- * would run. */
+/*
+ * Yields in between if configured: without that, in Tokio 1.24, no task from an external thread
+ * would run.
+ */
 static int stall_and_respawn(void *arg) {
     stall();
     if (arg) {

@@ -1,7 +1,7 @@
 /*
  * pipeline_task.c: one task that does its work in steps. Each step starts something that ends later
  * and elsewhere, and the task goes on from the callback that reports it. In between it waits
- * without a stack: a million such pipelines cost what their structs cost.
+ * without a stack: a million such pipelines cost only their structs.
  */
 #include <stdio.h>
 #include <thrum.h>

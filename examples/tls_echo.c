@@ -61,7 +61,7 @@ static int echo(thrum_io io, void *config) {
     return 0;
 }
 
-/* Whoever reads this may end the server at once: its signals are caught by now. */
+/* A reader of this line may end the server at once: its signals are caught by now. */
 static void say_where(thrum_io listener, void *arg) {
     char where[THRUM_ADDRESS_TEXT];
     (void)arg;

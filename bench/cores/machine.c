@@ -310,8 +310,10 @@ static double between(unsigned a, unsigned b) {
     return a / PACKAGE == b / PACKAGE ? the_costs.package : the_costs.far;
 }
 
-/* The cost of getting the line: from its owner, or the nearest processor that has it; `all`: the
- * others lose it, so it takes until the farthest has answered. */
+/*
+ * The cost of getting the line: from its owner, or the nearest processor that has it; `all`: the
+ * others lose it, so it takes until the farthest has answered.
+ */
 static double transfer(const line *l, unsigned me, bool all) {
     if (l->owner >= 0) {
         return between((unsigned)l->owner, me);

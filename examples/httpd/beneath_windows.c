@@ -3,9 +3,9 @@
  * following links; so a link is seen once it is open, and can no longer be replaced.
  *
  * Files below a directory have more names here than the listed ones: of 8.3, of alternate streams,
- * with another slash. All of these are refused, so that a file has one name, whatever the case of
- * its letters, and the rest of the server's conclusions from a path hold for the file. The names of
- * devices are refused, too.
+ * with another slash. All of these are refused, so that a file has one name, regardless of the case
+ * of its letters, and the rest of the server's conclusions from a path hold for the file. The names
+ * of devices are refused, too.
  */
 #include "beneath.h"
 

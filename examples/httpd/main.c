@@ -105,7 +105,7 @@ static int listen_and_serve(struct server *server) {
         return complain(server->options->address, err);
     }
     err = thrum_io_local(server->listener, where, sizeof where);
-    err = err != 0 ? err : catch_signals(server); /* whoever reads the line may end the server */
+    err = err != 0 ? err : catch_signals(server); /* a reader of the line may end the server */
     setvbuf(stdout, NULL, _IONBF, 0);             /* a line that is lost does not come later */
     if (printf("listening at %s\n", where) < 0) {
         complain("stdout", -errno);

@@ -49,7 +49,7 @@ static unsigned connections_that_fit(unsigned wanted) {
     return files.rlim_cur > others ? (unsigned)(files.rlim_cur - others) : 1;
 }
 
-/* Whoever reads this may end the server at once: its signals are caught by now. */
+/* A reader of this line may end the server at once: its signals are caught by now. */
 static void say_where(thrum_io listener, void *arg) {
     char where[THRUM_ADDRESS_TEXT];
     (void)arg;

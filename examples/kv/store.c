@@ -54,7 +54,7 @@ struct shard *store_write(const struct key *key) {
     return shard;
 }
 
-/* The item of the key, whatever its deadline. */
+/* The item of the key, regardless of its deadline. */
 static struct item *look_up(struct shard *shard, const struct key *key) {
     struct item *item;
     HASH_FIND_BYHASHVALUE(hh, shard->items, key->text.at, key->text.size, (unsigned)key->hash,

@@ -1,5 +1,5 @@
 /*
- * beneath.h: opening what is in a directory so that no symbolic link leads out of it.
+ * beneath.h: opening the entries of a directory so that no symbolic link leads out of it.
  *
  * Listing a directory and opening its entries are two steps, and in between a user that may write
  * there can put a link in the place of a directory. A check before would not help, and O_NOFOLLOW

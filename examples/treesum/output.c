@@ -135,7 +135,7 @@ static const char *reason_of(int err, bool follow) {
     return system_words(err);
 }
 
-/* `treesum: path: reason`, in one line whatever the path. */
+/* `treesum: path: reason`, in one line for any path. */
 static void print_error(struct output *output, const struct item *item) {
     if (tree_stopped(output->tree)) {
         return;

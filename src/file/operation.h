@@ -20,8 +20,10 @@ struct th_operation {
     int64_t result; /* the call's result */
     /* Called in place of the request's call, by a thread that may block; or NULL. */
     int64_t (*make)(th_operation *operation);
-    /* Called at its end, whatever that is; on a thread that may block if no caller has had the
-     * result. Or NULL. */
+    /*
+     * Called at its end, of any kind; on a thread that may block if no caller has had the result.
+     * Or NULL.
+     */
     void (*finish)(th_operation *operation);
     uint32_t kept;        /* for `finish` */
     bool had;             /* a caller has had the result */

@@ -2,8 +2,8 @@
  * ring.h: transfers of files that the system makes without a thread (platform/ring.h); the states,
  * the protocol and the argument are in file/README.md.
  *
- * A ring belongs to the thread of one worker, which alone puts transfers into it. Whoever looks at
- * the set that it is in takes their ends: with the ring's lock.
+ * A ring belongs to the thread of one worker, which alone puts transfers into it. The thread that
+ * polls the set that it is in takes their completions, with the ring's lock.
  */
 #ifndef TH_FILE_RING_H
 #define TH_FILE_RING_H

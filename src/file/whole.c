@@ -157,7 +157,7 @@ static int open_directory(const char *path) {
     return (int)th_os_file_do(&open);
 }
 
-/* The name under which the bytes are written is free again afterwards, whatever happens. */
+/* The name under which the bytes are written is free again afterwards in every case. */
 static int64_t put_in_place(const th_os_file_request *r) {
     char name[PATH_BYTES];
     permissions p;

@@ -48,8 +48,10 @@ static int refusal_of(const thrum_case *c) {
     if (!record || !io.turn) {
         return -EBADF;
     }
-    /* If the part is on the list, the lists' lock has ordered both loads, and a close that comes
-     * later finds it. Before that, a close at this moment may look like readiness. */
+    /*
+     * If the part is on the list, the lists' lock has ordered both loads, and a close that comes
+     * later finds it. Before that, a close at this moment may look like readiness.
+     */
     /* relaxed: see above */
     const uint32_t word = th_load_relaxed(&record->directions[0].xword);
     if (th_load_relaxed(&record->xturn) != io.turn) { /* relaxed: see above */

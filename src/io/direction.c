@@ -261,9 +261,11 @@ static void event(th_direction *direction, th_worker *by, bool odd) {
                 break;
             }
         } else if (!by || (seen & bits) != bits) {
-            /* pairs: th_direction_enter, th_word32_lock; the writes of th_direction_tell's caller:
+            /*
+             * pairs: th_direction_enter, th_word32_lock; the writes of th_direction_tell's caller:
              * its event is not the system's, so it always makes the exchange. ABA: the word is the
-             * whole state */
+             * whole state
+             */
             if (th_cas_release(&direction->xword, &seen, seen | bits)) {
                 return;
             }

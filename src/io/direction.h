@@ -61,8 +61,10 @@ int th_direction_enter_slow(th_direction *direction, thrum_time deadline);
 static inline int th_direction_enter(th_direction *direction, thrum_time deadline) {
     uint32_t seen = th_load_relaxed(&direction->xword); /* relaxed: the exchange decides */
     if (th_likely(!(seen & (TH_WORD_LOCKED | TH_IO_HELD | TH_IO_CLOSING))) &&
-        /* pairs: th_direction_leave, th_record_adopt; the previous holder's writes. ABA: the word
-         * is the whole state */
+        /*
+         * pairs: th_direction_leave, th_record_adopt; the previous holder's writes. ABA: the word
+         * is the whole state
+         */
         th_likely(th_cas_acquire(&direction->xword, &seen, (seen & ~TH_IO_READY) | TH_IO_HELD))) {
         return (seen & TH_IO_READY) != 0;
     }

@@ -2,9 +2,9 @@
  * on.c: a task that is posted when a descriptor is ready.
  *
  * The task waits like any other that is posted to wait, and in addition has a place in a direction:
- * the bits PLACE of its word name that one. Whatever makes the task due empties the place before it
- * queues the task; an event empties it first. So nothing finds a task there that may be gone
- * (io/DIRECTION.md, R12).
+ * the bits PLACE of its word name that one. The step that makes the task due empties the place
+ * before it queues the task; an event empties it first. So nothing finds a task there that may be
+ * gone (io/DIRECTION.md, R12).
  */
 #include "core/task/task.h"
 #include "io/counted.h"

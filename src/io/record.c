@@ -263,9 +263,11 @@ th_record *th_record_use(thrum_io io, int *code) {
 
 void th_record_unuse(th_record *record) {
     uint32_t left = LEFT;
-    /* pairs: th_record_unuse, th_record_give_up, th_record_hand_over; this use's reads of the
+    /*
+     * pairs: th_record_unuse, th_record_give_up, th_record_hand_over; this use's reads of the
      * record, and its calls pairs: th_record_unuse; the same of the other uses, all of them changes
-     * of this word. ABA: LEFT is set once, and taken once */
+     * of this word. ABA: LEFT is set once, and taken once
+     */
     if (th_sub_release(&record->xuses, USE) == (LEFT | USE) &&
         th_cas_acquire(&record->xuses, &left, 0)) {
         (void)th_os_io_close(record->fd); /* the number was no other one's meanwhile */
@@ -323,8 +325,10 @@ static void event(th_worker *by, uint64_t key, uint32_t bits) {
 static void leave_all(void *instance) {
     const thrum_sched *sched = instance;
     for (unsigned c = 0; c < CHUNKS; c++) {
-        /* relaxed: the chunks that its fibers have made or used are seen, since these have ended;
-         * the fields read in all records are zero from the start, or written with their locks */
+        /*
+         * relaxed: the chunks that its fibers have made or used are seen, since these have ended;
+         * the fields read in all records are zero from the start, or written with their locks
+         */
         th_record *chunk = th_load_relaxed(&xchunks[c]);
         for (unsigned i = 0; chunk && i < CHUNK; i++) {
             th_record *record = &chunk[i];
@@ -400,8 +404,10 @@ static int join(th_record *record, thrum_sched *sched) {
         record->joined.next = more;
     } else {
         record->joined = (th_joined){NULL, poller};
-        /* relaxed: only that a set has the descriptor by now. Its readiness then makes an event,
-         * before or after the reader looks (io/DIRECTION.md, R1) */
+        /*
+         * relaxed: only that a set has the descriptor by now. Its readiness then makes an event,
+         * before or after the reader looks (io/DIRECTION.md, R1)
+         */
         th_store_relaxed(&record->xsched, sched);
     }
     return 0;

@@ -75,7 +75,7 @@ static void call(thrum_source *s) {
     thrum_mutex_lock(&s->asking);
     /* relaxed: the mutex orders it; close compares it with its own caller only */
     th_store_relaxed(&s->xasker, th_self_id());
-    /* relaxed: whoever closes it while nothing is pending takes the mutex */
+    /* relaxed: a caller that closes it while nothing is pending takes the mutex */
     if (s->ask && th_load_relaxed(&s->xpending)) {
         s->ask(s->arg);
     }
@@ -94,8 +94,10 @@ static int again(thrum_source *s) {
         s->nap = FIRST_NS;
     }
     hold(s, true);
-    /* A task that a stop has cancelled no longer waits: operations under way are then handled at
-     * once. */
+    /*
+     * A task that a stop has cancelled no longer waits: operations under way are then handled at
+     * once.
+     */
     if (now < s->fresh || thrum_task_is_cancelled(&s->task)) {
         return thrum_task_post(s->sched, &s->task);
     }

@@ -24,8 +24,10 @@ static bool tell(const void *direction, uint32_t turn, th_told *told) {
     }
     int code = th_os_io_text(number(direction), out ? "to" : "from", told->text, sizeof told->text,
                              &told->listens);
-    /* pairs: th_record_end; the end of the turn. It comes before the number is given back, and so
-     * before the system's answer about another descriptor that has the number by now */
+    /*
+     * pairs: th_record_end; the end of the turn. It comes before the number is given back, and so
+     * before the system's answer about another descriptor that has the number by now
+     */
     th_fence_acquire();
     return !code && th_told_turn(direction) == turn;
 }

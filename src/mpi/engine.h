@@ -9,7 +9,7 @@
  *
  * A record is new, then incoming, then in the table or the list of looked ones, then over. `gate`
  * protects the state shared by waiters and sweeps, for moments; `sweeping` is held through a sweep,
- * so whoever has it finds each record either over and signaled, or not begun to be. The order is
+ * so its holder finds each record either over and signaled, or not begun to be. The order is
  * sweeping, gate; MPI's own (calls.c) comes behind sweeping, and before none.
  */
 #ifndef TH_MPI_ENGINE_H

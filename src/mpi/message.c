@@ -251,7 +251,7 @@ static int look_sendrecv(void *arg) {
     return flag || m->record.code;
 }
 
-/* One has failed. Whatever is under way ends before its buffer and this stack go. */
+/* One has failed. Pending operations end before their buffers and this stack go. */
 static void end_rest(message *m) {
     if (m->requests[0] != MPI_REQUEST_NULL) {
         (void)take_back(m);

@@ -140,8 +140,8 @@ static thrum_time pause_after(thrum_time now, thrum_time still) {
 
 /*
  * The source would ask a thousand times a second, which takes more than a hundredth of a processor.
- * So while it is quiet one call goes on, with pauses that grow, which whoever begins or gives up
- * ends.
+ * So while it is quiet one call goes on, with growing pauses, which end when a caller begins or
+ * gives up.
  */
 void th_mpi_ask(void *arg) {
     (void)arg;

@@ -363,7 +363,7 @@ static int ask_mpi(void *arg) {
     return 0;
 }
 
-/* With `sweeping` still held, so that whoever leaves finds its record signaled. */
+/* With `sweeping` still held, so that a leaving caller finds its record signaled. */
 static unsigned wake_over(void) {
     unsigned ended = 0;
     thrum_mutex_lock(&th_mpi.gate);

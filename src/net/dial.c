@@ -18,7 +18,7 @@ typedef struct race {
     const th_target *target;
     const char *text; /* the address, as the caller has it */
     thrum_time deadline;
-    thrum_time step; /* when the next address is tried, whatever the others do */
+    thrum_time step; /* when the next address is tried, regardless of the others */
     int code;        /* the code to return if none answers, or 0 */
     unsigned n;      /* addresses, and how many have been tried */
     unsigned tried;

@@ -12,8 +12,8 @@
  * A name for which no asker is free is first looked for in the system's hosts file (hosts.h), on a
  * thread that does nothing else. So the names in it, and localhost, do not wait for askers.
  *
- * Whoever asks for a name that is being looked up waits for the same answer; nothing is kept behind
- * it. A lookup that nobody waits for any more is not begun.
+ * A caller that needs a name that is being looked up waits for the same answer; nothing is cached.
+ * A lookup that nobody waits for any longer is not begun.
  */
 #ifndef TH_RESOLVER_H
 #define TH_RESOLVER_H

@@ -8,7 +8,7 @@
 
 #include "core/report/words.h"
 
-/* A text that goes to a stream; whoever prints it checks the stream at its end. */
+/* A text that goes to a stream; the printing caller checks the stream at its end. */
 th_text th_dump_text(const thrum_sched *sched, FILE *out);
 
 /* The metrics, or a dump, of the text's scheduler as a JSON object. */

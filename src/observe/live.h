@@ -3,7 +3,7 @@
  * in, the latest stalls, the longest waits. observe/OBSERVE.md has the times of the looks at
  * workers, and their cost.
  *
- * All by the thread that answers, with the lock of the list of schedulers, unless it says so.
+ * All by the thread that answers, with the lock of the list of schedulers, unless stated otherwise.
  */
 #ifndef TH_LIVE_H
 #define TH_LIVE_H

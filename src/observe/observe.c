@@ -56,8 +56,10 @@ static uint64_t turns;     /* the last `turn` of a peer */
  * pause would have it again before a start or a stop has woken up.
  */
 static void take_lock(void) {
-    /* relaxed: the lock orders its data. The thread that has set it holds `turn`, and wants only
-     * the lock, which this thread does not hold */
+    /*
+     * relaxed: the lock orders its data. The thread that has set it holds `turn`, and wants only
+     * the lock, which this thread does not hold
+     */
     while (th_load_relaxed(&xwanted)) {
         (void)th_os_futex_wait(&xwanted, 1, TH_FOREVER);
     }

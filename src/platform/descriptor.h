@@ -213,7 +213,7 @@ int th_os_io_text(int fd, const char *between, char *text, size_t size, bool *li
 /* Takes a connection of a listener: its descriptor, or a code (-EAGAIN: there is none). */
 int th_os_io_accept(int fd);
 int th_os_io_shutdown(int fd, unsigned bits);
-/* Gives the descriptor back; the number is free afterwards, whatever it returns. */
+/* Gives the descriptor back; the number is free afterwards, with any result. */
 int th_os_io_close(int fd);
 
 /*

@@ -443,10 +443,10 @@ void th_os_crash_catch(th_os_crash_fn tell);
 void th_os_crash_in_child(void);
 
 /*
- * A file that is written for later: made anew, for its owner alone, whatever was at `path` before.
- * Signal handlers may call these. The open returns a descriptor or a negative errno code. The close
- * gives the file the name `to`, where nothing but a regular file may be; or removes it when that is
- * NULL. False: the system refused.
+ * A file that is written for later: made anew, for its owner alone, regardless of any file at
+ * `path`. Signal handlers may call these. The open returns a descriptor or a negative errno code.
+ * The close gives the file the name `to`, where nothing but a regular file may be; or removes it
+ * when that is NULL. False: the system refused.
  */
 int th_os_record_open(const char *path);
 bool th_os_record_write(int fd, const char *bytes, size_t length);

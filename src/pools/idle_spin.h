@@ -27,8 +27,8 @@ typedef struct th_idle_spin {
 } th_idle_spin;
 
 /*
- * Whether the calling thread, which has found nothing, is to look on. `never`: it is not, as where
- * there is one processor, and whoever looks keeps all others from coming.
+ * Whether the calling thread, which has found nothing, is to look on. `never`: it is not, as with a
+ * single processor, where a looking thread keeps all others from coming.
  */
 static inline bool th_idle_spin_begin(th_idle_spin *spin, bool never) {
     if (never || spin->taken) {

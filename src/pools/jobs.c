@@ -233,7 +233,7 @@ static void run_job(th_jobs *jobs, th_job *job) {
 
 /*
  * With the lock, which it gives up meanwhile; still looking. True: there is a job. `never`: of this
- * thread, since each has the processors of whoever started it.
+ * thread, since each has the processors of its starter.
  */
 static bool look_on(th_jobs *jobs, bool never) {
     if (!th_idle_spin_begin(&jobs->spin, never || jobs->stopping)) {

@@ -26,7 +26,7 @@ static int check(const thrum_process *process, const char *call) {
 }
 
 static void enter(thrum_process *process) {
-    th_add_relaxed(&process->xinside, 1u); /* relaxed: whoever closes it is ordered by the caller */
+    th_add_relaxed(&process->xinside, 1u); /* relaxed: the caller orders the close */
 }
 
 static void leave(thrum_process *process) {

@@ -43,8 +43,10 @@ static inline th_work *th_afence_take(th_afence *fence, th_work **xplace) {
         work = th_load_relaxed(xplace); /* relaxed: the owner wrote it, or a rescuer emptied it */
         th_store_relaxed(xplace, NULL); /* relaxed: published by the end of the taking */
     } else {
-        /* relaxed: the owner itself wrote the work that it gets, and no thread concludes anything
-         * from a NULL; of two exchanges one gets the work */
+        /*
+         * relaxed: the owner itself wrote the work that it gets, and no thread concludes anything
+         * from a NULL; of two exchanges one gets the work
+         */
         work = th_xchg_relaxed(xplace, NULL);
     }
     /* pairs: th_afence_rescue_begin; the place is empty */

@@ -64,8 +64,10 @@ static inline bool th_combiner_signal(th_combiner *combiner) {
  * looks.
  */
 static inline bool th_combiner_give(th_combiner *combiner) {
-    /* pairs: th_combiner_take; the combiner's writes. The signallers' writes are seen after the
-     * fence */
+    /*
+     * pairs: th_combiner_take; the combiner's writes. The signallers' writes are seen after the
+     * fence
+     */
     return th_xchg_release(&combiner->xcombiner, 0u) & TH_COMBINER_SIGNAL;
 }
 

@@ -2,9 +2,9 @@
  * treap.h: timers in exact order: the earliest deadline first, of equal ones the first inserted.
  *
  * It is a binary search tree by deadline and at the same time a heap by rank, a hash of the timer's
- * own address. So it has the shape that random insertion would have given it, whatever the order of
- * the deadlines, and needs neither a sequence number nor a balance stored in the timer. Equal
- * deadlines are in the tree in the order in which they came.
+ * own address. So it has the shape that random insertion would have given it, for any order of the
+ * deadlines, and needs neither a sequence number nor a balance stored in the timer. Equal deadlines
+ * are in the tree in the order in which they came.
  *
  * Words:      anchor: the root's parent, later than all; the root is its left child.
  * Invariant:  left <= node in order, node <= right; rank(child) < rank(parent);

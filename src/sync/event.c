@@ -266,8 +266,10 @@ static void wake_waiters(thrum_event *event) {
 
 /* Signals where there are no waiters, also from SIGNALED to SIGNALED (see the top). */
 static inline bool mark(uint32_t *xword, uint32_t seen) {
-    /* pairs: pass, thrum_event_wait, thrum_event_test, thrum_event_clear; publishes the caller's
-     * writes */
+    /*
+     * pairs: pass, thrum_event_wait, thrum_event_test, thrum_event_clear; publishes the caller's
+     * writes
+     */
     return th_cas_release(xword, &seen, SIGNALED);
 }
 

@@ -45,8 +45,10 @@ static inline bool has_units(uint64_t word, unsigned n) {
 
 /* Takes n units. False: the word changed. */
 static inline bool take(uint64_t *xword, uint64_t seen, unsigned n) {
-    /* pairs: give, th_word64_publish; writes before the posts are visible. ABA: equal words are
-     * equal states, since the list is empty */
+    /*
+     * pairs: give, th_word64_publish; writes before the posts are visible. ABA: equal words are
+     * equal states, since the list is empty
+     */
     return th_cas_acquire(xword, &seen, seen - ONE * n);
 }
 
@@ -61,8 +63,10 @@ static inline bool give(uint64_t *xword, uint64_t seen, unsigned n) {
  * without looking at LOCKED. False: the word changed.
  */
 static inline bool lock_and_take_all(uint64_t *xword, uint64_t seen) {
-    /* pairs: give, th_word64_publish, th_waiter_wait_unlock; takes over the list, and the writes
-     * published by the posts of these units and by earlier callers */
+    /*
+     * pairs: give, th_word64_publish, th_waiter_wait_unlock; takes over the list, and the writes
+     * published by the posts of these units and by earlier callers
+     */
     return th_cas_acquire(xword, &seen, (seen & TH_WORD_WAITERS) | TH_WORD_LOCKED);
 }
 

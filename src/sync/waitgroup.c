@@ -71,8 +71,10 @@ static void raise(thrum_waitgroup *wg, uint64_t n) {
         } else if (th_unlikely(count_of(seen) + n > THRUM_WAITGROUP_MAX)) {
             th_misuse("thrum_waitgroup_add", "count beyond THRUM_WAITGROUP_MAX", wg);
         } else if (th_cas_relaxed(xword, &seen, seen + (n << TH_WORD_SHIFT))) {
-            /* relaxed: raising the count publishes nothing; a task sees the raised count because of
-             * the spawn. A read-modify-write continues the release sequences of dones */
+            /*
+             * relaxed: raising the count publishes nothing; a task sees the raised count because of
+             * the spawn. A read-modify-write continues the release sequences of dones
+             */
             return;
         }
     }

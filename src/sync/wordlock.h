@@ -31,8 +31,10 @@
  * also be the commit of a wait, which unlocks on behalf of a fiber (th_waiter_wait_unlock).
  */
 static inline bool th_word32_lock(uint32_t *xword, uint32_t seen) {
-    /* pairs: th_word32_publish, th_waiter_wait_unlock; takes over the list, and the writes
-     * published by earlier callers */
+    /*
+     * pairs: th_word32_publish, th_waiter_wait_unlock; takes over the list, and the writes
+     * published by earlier callers
+     */
     return th_cas_acquire(xword, &seen, seen | TH_WORD_LOCKED);
 }
 
@@ -94,8 +96,10 @@ static inline bool th_word32_leave(uint32_t *xword, th_waitlist list, th_waiter 
 
 /* The same for a word of 64 bits. */
 static inline bool th_word64_lock(uint64_t *xword, uint64_t seen) {
-    /* pairs: th_word64_publish, th_waiter_wait_unlock; takes over the list, and the writes
-     * published by earlier callers */
+    /*
+     * pairs: th_word64_publish, th_waiter_wait_unlock; takes over the list, and the writes
+     * published by earlier callers
+     */
     return th_cas_acquire(xword, &seen, seen | TH_WORD_LOCKED);
 }
 

@@ -79,7 +79,7 @@ static inline void check_cell(cell *c, uintptr_t addr, unsigned bytes, unsigned 
         if (!ordered && ((s | flags) & WRITE) && !(s & flags & ATOMIC)) {
             race(addr, flags & WRITE, flags & ATOMIC, s, site);
         }
-        /* Whatever races with the old access races with this one as well. */
+        /* An access that races with the old one also races with this one. */
         if (ordered && (BYTES(s) & ~bytes) == 0 && ((flags & WRITE) || !(s & WRITE)) &&
             (!(flags & ATOMIC) || (s & ATOMIC))) {
             old_slot = i;

@@ -82,8 +82,10 @@ static TH_NO_ASAN void climb(void *arg) {
     th_context_switch(&climber, &asker);
 }
 
-/* Uses all of a stack from `at` on, if only use makes it usable. The contents stay as they are,
- * except for some bytes that are neither the highest ones nor the lowest. */
+/*
+ * Uses all of a stack from `at` on, if only use makes it usable. The contents stay as they are,
+ * except for some bytes that are neither the highest ones nor the lowest.
+ */
 CHECK_UNUSED static void reach(const th_stack *stack, char *at) {
     if (th_stack_grows(stack)) {
         uintptr_t low = (uintptr_t)at & ~(uintptr_t)(th_os_page_size() - 1);

@@ -233,8 +233,10 @@ static inline void rig_init(rig *r) {
     if (r->config.workers == THRUM_WORKERS_AUTO) {
         r->config.workers = 2;
     }
-    /* Many tests count things to which a spare would add (parked workers, memory): tests about
-     * spares, and a variant, request them. */
+    /*
+     * Many tests count things to which a spare would add (parked workers, memory): tests about
+     * spares, and a variant, request them.
+     */
     if (check_env("THRUM_WORKERS_SPARE", 0) == 0) {
         r->config.workers_spare = 0;
     }

@@ -95,7 +95,7 @@ static inline bool th_poll_added(const th_worker *worker) {
 
 /*
  * By the worker itself: has its event called with this key and no bits before the next look at its
- * set, whoever looks: the worker does before it parks. The key is that of a member of the set.
+ * set, by any thread: the worker looks before it parks. The key is that of a member of the set.
  * With a lock that the event takes, too.
  */
 static inline void th_poll_put_off(th_worker *worker, uint64_t key) {

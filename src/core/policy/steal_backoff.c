@@ -6,7 +6,7 @@
 #include "platform/platform.h"
 
 /*
- * Backing off from stealing: long runs are worth a theft whatever it costs the victim; for shorter
+ * Backing off from stealing: long runs are worth a theft at any cost for the victim; for shorter
  * ones the thief compares how much gets done while it takes part and while it does not. The figures
  * were found by measurement (docs/tuning.md).
  */

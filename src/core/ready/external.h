@@ -1,7 +1,7 @@
 /*
  * external.h: external threads, which call a scheduler and are neither its workers nor bound to it.
  *
- * Each external thread has a record with each scheduler that it uses. The record says whether the
+ * Each external thread has a record with each scheduler that it uses. The record shows whether the
  * thread is inside a call (stop frees the scheduler only after all have left), and counts the work
  * that it queues (core/ready/QUIESCENCE.md). A record belongs to its thread, which frees it; the
  * scheduler's list is under one lock of the process.

@@ -1,6 +1,6 @@
 /*
  * cycle.h: looks for fibers and bound threads of a scheduler that wait for each other in a cycle,
- * whatever else goes on. core/report/CYCLES.md has the argument.
+ * even if other work goes on. core/report/CYCLES.md has the argument.
  */
 #ifndef TH_CYCLE_H
 #define TH_CYCLE_H

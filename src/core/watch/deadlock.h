@@ -30,9 +30,9 @@ typedef struct th_suspicion {
 bool th_deadlock_look(thrum_sched *sched, th_suspicion *suspicion);
 
 /*
- * Hands a report to the hook or to stderr, ends it, and aborts if the config says so. The watcher
- * calls it without deadlock_lock, which bound threads take to go to sleep, since it may take as
- * long as the reader of stderr likes. If there is no watcher, the lock is held.
+ * Hands a report to the hook or to stderr, ends it, and aborts if the config requires it. The
+ * watcher calls it without deadlock_lock, which bound threads take to go to sleep, since it may
+ * take as long as the reader of stderr likes. If there is no watcher, the lock is held.
  */
 void th_deadlock_hand_over(th_text *text);
 

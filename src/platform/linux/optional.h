@@ -18,7 +18,7 @@ enum { TH_CALL_UNKNOWN, TH_CALL_TAKEN, TH_CALL_REFUSED };
 
 /*
  * Whether the system takes a call whose first argument is a descriptor: if the descriptor is -1, it
- * returns EBADF, whatever the other arguments are. *xanswer, 0 at first, keeps the answer.
+ * returns EBADF, regardless of the other arguments. *xanswer, 0 at first, keeps the answer.
  */
 static inline bool th_call_is_taken(uint32_t *xanswer, long number) {
     uint32_t answer = th_load_relaxed(xanswer); /* relaxed: each thread may ask for itself */

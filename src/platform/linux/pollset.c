@@ -24,7 +24,7 @@
 _Static_assert(sizeof(struct epoll_event) <= sizeof(th_os_event),
                "th_os_pollset_wait has both in one place");
 
-/* The kernel's own layout of a time, whatever the C library's is. */
+/* The kernel's own layout of a time, regardless of the C library's. */
 typedef struct kernel_time {
     int64_t s;
     int64_t ns;

@@ -6,7 +6,7 @@
  * nothing.
  *
  *     IDLE -> CLAIMED     by an asker, which then writes the question
- *     CLAIMED -> ASKED    by the asker, who then sends the signal
+ *     CLAIMED -> ASKED    by the asker, which then sends the signal
  *     ASKED -> ANSWERING  by the handler, which then writes the answer
  *     ANSWERING -> ANSWERED  by the handler
  *     ASKED, ANSWERED -> IDLE  by the asker: it has waited long enough, or has copied the answer
@@ -130,7 +130,7 @@ static int take(int number) {
     if (sigaction(number, NULL, &now) != 0) {
         return -th_os_errno_get();
     }
-    const bool free = now.sa_handler == SIG_DFL; /* whatever the flags are */
+    const bool free = now.sa_handler == SIG_DFL; /* regardless of the flags */
     if (!is_ours(&now) && !free) {
         return -EBUSY;
     }

@@ -3,11 +3,11 @@
  *
  * The child shares the memory of the process (CLONE_VM), and the thread that starts it sleeps until
  * the program is loaded (CLONE_VFORK): no page tables are copied, however large the process is, and
- * no handlers of forks run. What fails in the child it says in that memory. Emulators and valgrind
- * make a copy all the same: the first start finds that out, and from then on a pipe tells.
+ * no handlers of forks run. The child reports a failure in that memory. Emulators and valgrind make
+ * a copy all the same: the first start finds that out, and from then on a pipe reports it.
  *
- * Until it executes its program the child has no signal that tells its end (the low byte of the
- * flags is 0), so that a start which fails is seen by nobody who waits for any child.
+ * Until it executes its program, the child sends no signal at its end (the low byte of the flags is
+ * 0), so that callers that wait for any child do not see a failed start.
  */
 #include "platform/unix/system.h"
 

@@ -1,7 +1,7 @@
 /*
- * masked_lock.h: a lock that handlers of signals may take, too: whoever has it has all signals
- * blocked, so no handler ever finds it in the hands of the thread that it has interrupted. That
- * holds during a fork as well, before which its file takes it: the child finds it free.
+ * masked_lock.h: a lock that handlers of signals may take, too: its holder has all signals blocked,
+ * so no handler ever finds it in the hands of the thread that it has interrupted. That holds during
+ * a fork as well, before which its file takes it: the child finds it free.
  */
 #ifndef TH_POSIX_MASKED_LOCK_H
 #define TH_POSIX_MASKED_LOCK_H

@@ -30,8 +30,10 @@ int th_os_remap(void *addr, size_t size) {
     return !map_at(addr, size, MAP_FIXED) ? -ENOMEM : 0;
 }
 
-/* POSIX has no call that gives pages back and keeps the mapping: they are mapped anew. No guard is
- * inside the range that core discards; guards by mprotect are beside it. */
+/*
+ * POSIX has no call that gives pages back and keeps the mapping: they are mapped anew. No guard is
+ * inside the range that core discards; guards by mprotect are beside it.
+ */
 int th_os_discard(void *addr, size_t size) {
     return th_os_remap(addr, size);
 }

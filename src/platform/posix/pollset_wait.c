@@ -178,7 +178,7 @@ static void take_all(const sleeper *s, answers *a) {
 
 /* ---- waiting ---- */
 
-/* One question: 0, whatever came of it, or a code. */
+/* One question: 0 with any answer, or a code. */
 static int wait_once(const th_os_pollset *const sets[], unsigned n, int64_t deadline, answers *a) {
     sigset_t before;
     th_pollset_lock(&before);

@@ -96,8 +96,10 @@ static bool tell_crash(int index, const siginfo_t *info) {
 static void give_back(int signal, const struct sigaction *action, const siginfo_t *info,
                       bool must) {
     sigaction(signal, action, NULL);
-    /* If the process must end, the signal is sent anew with the first one's data: a fault need not
-     * repeat, since its page may be there by now. It comes before the next instruction. */
+    /*
+     * If the process must end, the signal is sent anew with the first one's data: a fault need not
+     * repeat, since its page may be there by now. It comes before the next instruction.
+     */
     if (must || info->si_code <= 0) { /* a process has sent it */
         th_system_signal_again(signal, must ? info : NULL);
     }
@@ -181,7 +183,7 @@ int th_os_fault_catch(th_os_fault_fn ask) {
     int code = 0;
     int saved = th_os_errno_get();
     pthread_mutex_lock(&install_lock);
-    th_store_release(&xask, ask); /* pairs: handle; whatever the function reads */
+    th_store_release(&xask, ask); /* pairs: handle; the function's data */
     for (int i = 0; i < FAULTS && code == 0; i++) {
         code = install(i, true);
     }
@@ -196,7 +198,7 @@ void th_os_crash_catch(th_os_crash_fn tell) {
     if (teller != getpid()) { /* a handler may read it */
         teller = getpid();
     }
-    /* pairs: tell_crash; whatever the function reads, and `teller` */
+    /* pairs: tell_crash; the function's data, and `teller` */
     th_store_release(&xtell, tell);
     for (int i = 0; i < SIGNALS; i++) {
         (void)install(i, false);

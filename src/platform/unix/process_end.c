@@ -24,8 +24,10 @@ static bool is_ignored(int number) {
            now.sa_handler == SIG_IGN;
 }
 
-/* Before main: signals that the program's own starter ignores (nohup) stay ignored in its children;
- * signals that the program ignores itself, as servers do with SIGPIPE, do not. */
+/*
+ * Before main: signals that the program's own starter ignores (nohup) stay ignored in its children;
+ * signals that the program ignores itself, as servers do with SIGPIPE, do not.
+ */
 __attribute__((constructor)) static void look_at_signals(void) {
     int saved = errno;
     for (int i = 1; i < TH_OS_SIGNALS; i++) {

@@ -35,7 +35,7 @@ static void call_catchers(int number) {
     }
 }
 
-/* Whether it calls a function: by the value, as the system does, whatever the flags are. */
+/* Whether it calls a function: by the value, as the system does, regardless of the flags. */
 static bool is_function(const struct sigaction *action) {
     return action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
 }

@@ -72,7 +72,7 @@ SB(sb_fence_meets_seq_store, th_store_relaxed, th_fence_seq(), th_load_relaxed, 
 SB(sb_fence_meets_seq_load, th_store_relaxed, th_fence_seq(), th_load_relaxed, th_store_relaxed,
    NOTHING, th_load_seq, ALL, ALL)
 
-/* A read-modify-write is no fence, whatever x86 makes of it: loads after it may be early. */
+/* A read-modify-write is no fence, even if it is one on x86: loads after it may be early. */
 SB_SAME(sb_rmw, th_xchg_acq_rel, NOTHING, th_load_acquire, ALL, NOT_00)
 
 /* The same with a seq_cst one, if the loads are not seq_cst. */

@@ -65,7 +65,7 @@ THREAD(x_flag_y) {
     th_store_relaxed(&z, 1u);
     r2 = th_load_seq(&y);
 }
-/* Whatever was seen at the flag, one of the two sees the other: never r1 = r2 = 0. */
+/* Regardless of the flag's value, one of the two sees the other: never r1 = r2 = 0. */
 LITMUS(s_early_sb, "001 010 011 101 110 111", "001 010 011 110 111", "001 010 011 110 111") {
     TOGETHER(x_flag_y, flag_then_y_x);
     sim_outcome("%u%u%u", r0, r1, r2);

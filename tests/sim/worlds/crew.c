@@ -183,7 +183,9 @@ SIM_UNSEEN void crew_timers_init(th_timers *timers, th_worker *owner) {
     }
 }
 
-/* The set of all fibers has its own thread, which acts like a worker that sleeps in it.
+/*
+ * The set of all fibers has its own thread, which acts like a worker that sleeps in it.
+ *
  */
 static void poll_for_all(void *arg) {
     th_worker *worker = arg;

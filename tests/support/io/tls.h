@@ -188,7 +188,7 @@ static int couple_serves(void *arg) {
     return 0;
 }
 
-/* Both handshakes, whatever comes of them. */
+/* Both handshakes, with any result. */
 CHECK_UNUSED static void couple_try(couple *c, thrum_tls_config *server, thrum_tls_config *client,
                                     const char *host) {
     beside b;

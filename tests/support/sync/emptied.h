@@ -1,5 +1,5 @@
 /*
- * emptied.h: a pool whose only object is borrowed: whoever borrows next waits.
+ * emptied.h: a pool whose only object is borrowed: the next borrower waits.
  */
 #ifndef EMPTIED_H
 #define EMPTIED_H

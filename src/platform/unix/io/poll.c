@@ -19,7 +19,7 @@ static uint32_t ready_of(short revents) {
     return got;
 }
 
-/* Waits for n descriptors and, behind them, the wake-up: 0, whatever is ready, or a code. */
+/* Waits for n descriptors and, behind them, the wake-up: 0 if any is ready, or a code. */
 static int poll_until(th_pollfd fds[], unsigned n, int wakeup, int64_t deadline) {
     fds[n] = (th_pollfd){.fd = wakeup, .events = POLLIN}; /* the system skips -1 */
     int saved = th_os_errno_get();

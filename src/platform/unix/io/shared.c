@@ -40,7 +40,7 @@ int64_t th_os_io_readv_shared(int fd, th_os_kind kind, const th_os_part parts[],
     }
     if (kind == TH_OS_PIPE) {
         int64_t got = th_os_io_readv_cached(fd, parts, n);
-        if (got != -EOPNOTSUPP) { /* newer kernels do not wait, whoever else reads */
+        if (got != -EOPNOTSUPP) { /* newer kernels do not wait, even if others read */
             return got;
         }
     }

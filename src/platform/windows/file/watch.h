@@ -29,7 +29,8 @@ enum { TH_WATCH_NAMES, TH_WATCH_FOLDERS, TH_WATCH_ATTRIBUTES, TH_WATCH_ITSELF, T
 
 typedef struct th_file_watcher {
     th_own own;
-    SRWLOCK adding;                  /* of whoever adds a watch, before the next one */
+    /* of the caller that adds a watch; taken before the next one */
+    SRWLOCK adding;
     SRWLOCK lock;                    /* for the following */
     unsigned users;                  /* the descriptor, watches, calls: the last one frees it */
     bool closed;                     /* there is no signal any longer */

@@ -33,7 +33,7 @@ static const DWORD filters[TH_WATCH_KINDS] = {
     [TH_WATCH_ITSELF] = FILE_NOTIFY_CHANGE_DIR_NAME,
 };
 
-/* Whoever begins a request waits for this. */
+/* The caller that begins a request waits for this. */
 typedef struct beginning {
     HANDLE done;
     int code;

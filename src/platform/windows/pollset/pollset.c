@@ -181,7 +181,7 @@ void th_os_pollset_close(th_os_pollset *named) {
             (void)th_os_pollset_remove(named, fd);
         }
         th_set_leave_alarms(set);
-        /* pairs: th_set_of; whoever comes later finds none */
+        /* pairs: th_set_of; later callers find none */
         th_store_release(&th_slot_at(named->set)->xset, (th_set *)NULL);
         if (is_over(set, th_os_now() + END_NS)) {
             set_free(set);

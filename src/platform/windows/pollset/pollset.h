@@ -103,7 +103,7 @@ typedef struct th_alarmed {
 typedef struct th_sleeper {
     th_set *seat;     /* at whose port; NULL: at xkicked. Constant while others see it */
     uint32_t xkicked; /* 1: it wakes, or does not fall asleep */
-    uint32_t xpolls;  /* 1: it looks anew soon, whatever comes */
+    uint32_t xpolls;  /* 1: it looks anew soon in any case */
 } th_sleeper;
 
 /* One of the sets for which it sleeps. */

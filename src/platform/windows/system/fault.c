@@ -95,7 +95,7 @@ void th_os_fault_unlock(void) {
 int th_os_fault_catch(th_os_fault_fn ask) {
     int code = 0;
     th_os_fault_lock();
-    th_store_release(&xask, ask); /* pairs: report_main; whatever the function reads */
+    th_store_release(&xask, ask); /* pairs: report_main; the function's data */
     if (!installed) {
         installed = AddVectoredExceptionHandler(1, handle) != NULL;
         code = installed ? 0 : -ENOMEM;
@@ -183,7 +183,7 @@ static void on_abort(int number) {
 
 void th_os_crash_catch(th_os_crash_fn tell) {
     th_os_fault_lock();
-    th_store_release(&xtell, tell); /* pairs: tell_crash; whatever the function reads */
+    th_store_release(&xtell, tell); /* pairs: tell_crash; the function's data */
     if (!crashes_installed) {
         crashes_installed = true;
         LPTOP_LEVEL_EXCEPTION_FILTER before = SetUnhandledExceptionFilter(last_handler);

@@ -25,7 +25,7 @@ void th_own_add(th_own *own) {
 }
 
 th_own *th_own_hold(int fd, void (*hold)(th_own *own)) {
-    if (!th_load_relaxed(&xcount)) { /* relaxed: whoever has the number has seen it */
+    if (!th_load_relaxed(&xcount)) { /* relaxed: the owner of the number has seen it */
         return NULL;
     }
     AcquireSRWLockShared(&owns_lock);
@@ -63,7 +63,10 @@ th_own *th_own_take(int fd, bool watcher) {
     return own;
 }
 
-/* A copy, made with the lock: whoever closes the descriptor may free the record afterwards. */
+/*
+ * A copy, made with the lock: the caller that closes the descriptor may free the record
+ * afterwards.
+ */
 static bool look(int fd, th_own *out) {
     if (!th_load_relaxed(&xcount)) { /* relaxed: as in th_own_hold */
         return false;

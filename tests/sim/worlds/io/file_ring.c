@@ -69,7 +69,7 @@ static int closes(void *unused) {
     return 0;
 }
 
-/* Two tasks beside each other, then the stop; nothing stays, whatever was given up. */
+/* Two tasks beside each other, then the stop; nothing stays, even if some were given up. */
 static void play(unsigned workers, thrum_fn first, thrum_fn second) {
     const thrum_config config = whole_config(workers);
     descriptors = sim_descriptors();

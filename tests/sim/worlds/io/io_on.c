@@ -46,7 +46,7 @@ static void end(void) {
     sim_check(sim_descriptors() == 0);
 }
 
-/* Whatever made it due, it runs once, and may go. */
+/* It runs once, regardless of the cause, and may go. */
 static void frees(thrum_task *self, void *arg) {
     char byte;
     (void)arg;

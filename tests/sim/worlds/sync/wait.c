@@ -112,7 +112,7 @@ static void wake_each_other(int mine) {
     th_waiter_wake(waiters[!mine]);
     th_os_errno_set(10 + mine);
     sim_check(th_waiter_wait(waiter) == TH_WAIT_WOKEN);
-    sim_check(th_os_errno_get() == 10 + mine); /* the fiber's own, on whatever thread it is now */
+    sim_check(th_os_errno_get() == 10 + mine); /* the fiber's own, on any thread */
     sim_check(data[!mine] == 1);
     gone(waiter);
 }

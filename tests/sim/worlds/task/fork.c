@@ -196,7 +196,7 @@ SIM_WORLD(fork_given_rescued) {
     play(1, rescuer, true, 7, true);
 }
 
-/* A fork that could not be taken back is joined: whoever has it, nobody gives it back. */
+/* A fork that could not be taken back is joined: whichever thread has it, nobody gives it back. */
 SIM_WORLD(fork_taken_back) {
     mini.twice = true;
     play(1, sim_pick(2) ? rescuer : thief, true, 7, true);

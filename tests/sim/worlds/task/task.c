@@ -418,7 +418,7 @@ static void only_signals(void *arg) {
     thrum_task_signal(task);
 }
 
-/* Everything comes at once: one run, caused by whatever came first. */
+/* Everything comes at once: one run, caused by the first of them. */
 SIM_WORLD(task_everything, .asleep = whole_asleep, .timers_max = 3) {
     begin(2);
     make_task(look_only);

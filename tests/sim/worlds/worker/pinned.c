@@ -151,7 +151,7 @@ static void go_pinned(int worker, thrum_fn fn, void *arg) {
     sim_check(thrum_go_with(&attr, fn, arg) == 0);
 }
 
-/* A fiber stays where it is, whatever it waits for. */
+/* A fiber stays where it is, for any kind of wait. */
 static int stays(void *arg) {
     int worker = (int)(uintptr_t)arg;
     sim_check(thrum_worker_id() == worker);

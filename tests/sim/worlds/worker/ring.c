@@ -216,8 +216,10 @@ SIM_WORLD(ring_overflow, .exhaustive = true) {
     finish(thieves, 0, 5);
 }
 
-/* take_inject: the first of a share is run, the rest goes to the own ring, from which others steal
- * work that a third thread has made. */
+/*
+ * take_inject: the first of a share is run, the rest goes to the own ring, from which others steal
+ * work that a third thread has made.
+ */
 static void producer(void *arg) {
     (void)arg;
     th_chain chain = items_chain(0, 3);

@@ -1,6 +1,6 @@
 /*
- * spares_back.c: a spare that becomes idle again leaves nothing behind, whatever it has queued
- * (core/worker/SPARES.md, S3), and stop, idleness and the deadlock report know of it (S4, S5).
+ * spares_back.c: a spare that becomes idle again leaves nothing behind, regardless of its queued
+ * work (core/worker/SPARES.md, S3), and stop, idleness and the deadlock report know of it (S4, S5).
  */
 #include <errno.h>
 

@@ -81,8 +81,10 @@ static void put_one(void *arg) {
     get_use_put(0);
 }
 
-/* th_stacks_some looks at words of stacks that others are just getting, guarding and putting. A
- * stack that is in use throughout is always seen so. */
+/*
+ * th_stacks_some looks at words of stacks that others are just getting, guarding and putting. A
+ * stack that is in use throughout is always seen so.
+ */
 SIM_WORLD(stack_each, .exhaustive = true) {
     th_stack held;
     static th_stack passed;
