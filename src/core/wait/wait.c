@@ -232,9 +232,10 @@ int th_waiter_result(uint32_t outcome) {
 
 uint32_t th_waiter_wait_unlock(th_waiter *waiter, void *xword, uint64_t unlocked, bool wide) {
     /*
-     * A thread gives the lock up and then sleeps. Three kinds of fibers do the same. Under the
-     * thread sanitizer, the worker would give the lock up with everything that the worker knows.
-     * Giving a fiber's forks takes long. The third kind makes a delegated call that is not listed.
+     * A thread gives the lock up and then sleeps. A fiber does the same in three cases. Under the
+     * thread sanitizer, the worker would give the lock up with everything that the worker knows. If
+     * the fiber has forks, giving them takes long. The third case is a delegated call that is not
+     * listed yet.
      */
     th_fiber *fiber = waiter->fiber;
     if (!fiber || TH_TSAN_CONTEXTS || th_forks_any(&fiber->worker->forks) ||

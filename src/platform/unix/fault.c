@@ -62,9 +62,9 @@ static void handle(int signal, siginfo_t *info, void *ucontext) {
 }
 
 /*
- * Reports a crash, if that is wanted: then the process must end, since the data of the report is
- * not given back. A thread that crashes while it reports goes on to its end; another
- * thread that crashes meanwhile waits, since its own end would be the end of the process.
+ * Reports a crash, if that is wanted: then the process must end, since the report's resources are
+ * never released. A thread that crashes while it reports goes on to its end; another thread that
+ * crashes meanwhile waits, since its own end would be the end of the process.
  */
 static bool tell_crash(int index, const siginfo_t *info) {
     th_os_crash_fn tell = th_load_acquire(&xtell); /* pairs: th_os_crash_catch; its data */
