@@ -38,8 +38,8 @@ typedef struct thrum_fork {
 THRUM_STATIC_ASSERT(sizeof(thrum_fork) == 96, "part of the ABI");
 
 /*
- * Allows `fn(arg)` to be called from now on, on any worker. On a plain thread the call is made at
- * once, by this call.
+ * Allows `fn(arg)` to be called from now on, on any worker. On a plain or bound thread the call is
+ * made at once, by this call.
  *
  * Each start is followed by one thrum_fork_join, or by a thrum_fork_take_back that returns true, in
  * the same task. Join forks newest first.
@@ -48,7 +48,8 @@ THRUM_STATIC_ASSERT(sizeof(thrum_fork) == 96, "part of the ABI");
  *   fork  the memory of the fork, which lives until the join
  *   fn    the function
  *   arg   its argument; the data that it points to live until the join
- * Context: any thread; never suspends. On a plain thread the function runs here, and may block.
+ * Context: any thread; never suspends. On a plain or bound thread the function runs here, and may
+ *   block.
  * Ordering: the writes before this call are visible to the function.
  * Misuse: the task ends before the join, or forks are joined in another order. It is noticed only
  *   while no other task has the forks.

@@ -7,7 +7,7 @@
  *
  * Functions use the caller's stack frame. So a cancel of the caller ends the waits of the
  * functions, wherever they run, and the two calls return once all functions have returned. If a
- * plain thread calls, it makes all calls of the functions itself, one after the other.
+ * plain or bound thread calls, it makes all calls of the functions itself, one after the other.
  */
 #ifndef THRUM_PARALLEL_H
 #define THRUM_PARALLEL_H
