@@ -1,8 +1,8 @@
 /*
  * thrum: tasks that get a stack only when they block, on a work-stealing scheduler.
  *
- * This header includes all the others. Each concept has one of its own, and thrum/base.h says what
- * holds for every call.
+ * This header includes all the others. Each concept has one of its own, and thrum/base.h describes
+ * the rules that hold for every call.
  */
 #ifndef THRUM_H
 #define THRUM_H

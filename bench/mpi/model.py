@@ -23,14 +23,14 @@ from plots import line, svg, text
 RANKS = [2**i for i in range(11)]
 NETWORKS = {"fast": ("alpha_fast", "beta_fast", "#0b62c4"), "Ethernet": ("alpha_ethernet", "beta_ethernet", "#d97706")}
 
-# name: figure, unit, where it is from
+# name: figure, unit, source
 INPUTS = {
     "alpha_fast": (1.5e-6, "s a message", "assumed: a network of the InfiniBand kind"),
     "beta_fast": (0.08e-9, "s a byte", "assumed: 100 Gbit/s"),
     "alpha_ethernet": (25e-6, "s a message", "assumed: TCP over Ethernet"),
     "beta_ethernet": (0.8e-9, "s a byte", "assumed: 10 Gbit/s"),
     "task": (0.2e-6, "s a round more than plain MPI", "assumed: the most that bench/mpi/compare.py allows"),
-    "node": (0.25e-6, "s a node of uts", "assumed; `make cluster` says what it is"),
+    "node": (0.25e-6, "s a node of uts", "assumed; `make cluster` measures it"),
     "cell": (1e-9, "s a cell of stencil", "assumed"),
     "spawn": (16.8e-9, "s a task of skynet", "measured here: spawn with one worker, bench/cores/RESULTS.md"),
     "nodes": (102181082, "nodes of T1L", "published, with the tree"),
@@ -99,7 +99,7 @@ def draw(workers):
 
 def table():
     rows = [f"| `{name}` | {figure:g} | {unit} | {source} |" for name, (figure, unit, source) in INPUTS.items()]
-    return "\n".join(["| name | figure | unit | where it is from |", "| --- | --- | --- | --- |", *rows])
+    return "\n".join(["| name | figure | unit | source |", "| --- | --- | --- | --- |", *rows])
 
 
 def check():
