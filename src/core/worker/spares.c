@@ -242,9 +242,14 @@ static void sleep_as_idle_spare(th_worker *worker) {
     }
 }
 
-/* Gives back the worker's own stores: it may be idle for long. */
+/*
+ * Gives back the worker's own stores, but for one fiber: it may be idle for long. While a task
+ * waits for a stack it gives that one, too.
+ */
 static void give_back(th_worker *worker) {
-    while (worker->idle) {
+    /* relaxed: a hint; the worker that puts a task aside wakes this one, which comes here again */
+    const unsigned kept = th_load_relaxed(&worker->sched->xdeferred) ? 0 : 1;
+    while (worker->idle_count > kept) {
         th_fiber_cache_give(worker);
     }
     th_slab_flush(&worker->go);
