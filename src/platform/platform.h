@@ -161,6 +161,13 @@ int *th_os_errno_at(void); /* the same address as long as the thread lives */
 int th_os_errno_get(void);
 void th_os_errno_set(int value);
 
+/* errno is after the rest of the block as it is here. */
+#define TH_KEEPS_ERRNO                                                                             \
+    const int errno_kept_ __attribute__((cleanup(th_os_errno_put_back))) = th_os_errno_get()
+static inline void th_os_errno_put_back(const int *kept) {
+    th_os_errno_set(*kept);
+}
+
 /*
  * The C++ run time's state of each thread: the list of exceptions that are being handled, and how
  * many were thrown and are not caught yet (__cxa_eh_globals in the C++ ABI that all compilers for

@@ -8,9 +8,8 @@
 
 void th_os_code_name(uintptr_t address, char *text, size_t size, th_os_symbols *symbols) {
     (void)symbols;
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     snprintf(text, size, "0x%" PRIxPTR, address);
-    th_os_errno_set(saved);
 }
 
 bool th_os_code_call(uintptr_t after, th_os_place *place, th_os_symbols *symbols) {

@@ -7,9 +7,8 @@
 #include <unistd.h>
 
 static unsigned online(void) {
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     long n = sysconf(_SC_NPROCESSORS_ONLN);
-    th_os_errno_set(saved);
     return n < 1 ? 1 : n > (long)TH_OS_CPUS_MAX ? TH_OS_CPUS_MAX : (unsigned)n;
 }
 

@@ -186,7 +186,7 @@ void th_os_futex_wake(uint32_t *xword, int n) {
     sleeper *chain = NULL;
     sigset_t before;
     list *l = list_of(xword);
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     th_masked_lock(&l->lock, &before);
     for (sleeper **at = &l->first; *at && n > 0;) {
         sleeper *s = *at;
@@ -207,5 +207,4 @@ void th_os_futex_wake(uint32_t *xword, int n) {
     pthread_mutex_unlock(&l->lock);
     wake_all(chain);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    th_os_errno_set(saved);
 }

@@ -15,10 +15,9 @@
 #define MAP_COUNT_GUESS 65530 /* that of Linux, the lowest of which is known */
 
 static void *map_at(void *addr, size_t size, int flags) {
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     void *ptr =
         mmap(addr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
-    th_os_errno_set(saved);
     return ptr == MAP_FAILED ? NULL : ptr;
 }
 

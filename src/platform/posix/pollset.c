@@ -53,7 +53,7 @@ int th_os_wakeup_open(void) {
     if (th_os_fails(TH_OS_FAULT_EVENTFD)) {
         return -EMFILE;
     }
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     int code = th_poll_pair(ends);
     if (!code) {
         th_pollset_lock(&before);
@@ -68,7 +68,6 @@ int th_os_wakeup_open(void) {
             th_poll_pair_close(ends);
         }
     }
-    th_os_errno_set(saved);
     return code;
 }
 
@@ -82,12 +81,11 @@ static void close_other_end(slot *s) {
 }
 
 void th_os_wakeup_close(int wakeup) {
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     if (th_pollset_slot(wakeup)) {
         th_pollset_forget(wakeup);
         th_poll_pair_close((int[2]){wakeup, wakeup});
     }
-    th_os_errno_set(saved);
 }
 
 static int set_wakeup(int wakeup) {
@@ -96,12 +94,11 @@ static int set_wakeup(int wakeup) {
     if (end < 0) {
         return -EBADF;
     }
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     th_os_errno_set(0);
     th_poll_send(end);
     const int code = th_os_errno_get() == EBADF ? -EBADF : 0; /* the program has closed it */
     th_pollset_look_again(wakeup, TH_OS_IN);                  /* each setting is an event */
-    th_os_errno_set(saved);
     return code;
 }
 
@@ -110,9 +107,8 @@ void th_os_wakeup_set(int wakeup) {
 }
 
 void th_os_wakeup_take(int wakeup) {
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     (void)th_poll_take_all(wakeup);
-    th_os_errno_set(saved);
 }
 
 /* ---- sets ---- */
@@ -221,7 +217,7 @@ int th_os_pollset_add(const th_os_pollset *named, int fd, uint64_t key) {
     if (th_os_fails(TH_OS_FAULT_POLLSET_ADD)) {
         return -ENOMEM;
     }
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     int code = th_os_io_kind(fd, &kind, &identity);
     if (!code) {
         th_pollset_lock(&before);
@@ -229,7 +225,6 @@ int th_os_pollset_add(const th_os_pollset *named, int fd, uint64_t key) {
         code = s ? add(s, fd, key, &identity) : -EBADF;
         th_pollset_unlock(&before);
     }
-    th_os_errno_set(saved);
     return code;
 }
 
@@ -299,7 +294,7 @@ void th_pollset_look_again(int fd, uint32_t bits) {
     if (!at) {
         return;
     }
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     th_pollset_lock(&before);
     const uint64_t last = th_pollset_turn();
     for (member *m = at->members; m; m = m->next_of_fd) {
@@ -311,7 +306,6 @@ void th_pollset_look_again(int fd, uint32_t bits) {
         }
     }
     th_pollset_unlock(&before);
-    th_os_errno_set(saved);
 }
 
 /* ---- alarms ---- */
@@ -333,7 +327,7 @@ void th_os_alarm_close(int alarm) {
 
 void th_os_alarm_set(int alarm, int64_t at) {
     sigset_t before;
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     th_pollset_lock(&before);
     slot *s = th_pollset_slot(alarm);
     const bool sooner = s && at < s->alarm;
@@ -344,7 +338,6 @@ void th_os_alarm_set(int alarm, int64_t at) {
         th_pollset_kick(NULL);
     }
     th_pollset_unlock(&before);
-    th_os_errno_set(saved);
 }
 
 int th_os_pollset_add_alarm(const th_os_pollset *named, int alarm) {

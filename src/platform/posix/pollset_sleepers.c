@@ -112,7 +112,7 @@ static sleeper *take(sleeper **list) {
 /* There is a set more. A code: there is not, since it cannot have a sleeper. */
 int th_pollset_comes(void) {
     sleeper *s = NULL;
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     int code = made > sets ? 0 : make(&s);
     if (!code) {
         sets++;
@@ -120,7 +120,6 @@ int th_pollset_comes(void) {
     if (s) {
         keep(s);
     }
-    th_os_errno_set(saved);
     return code;
 }
 

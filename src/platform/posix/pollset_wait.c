@@ -207,12 +207,11 @@ static int wait_once(const th_os_pollset *const sets[], unsigned n, int64_t dead
 }
 
 static int wait_until(const th_os_pollset *const sets[], unsigned n, int64_t deadline, answers *a) {
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     int code;
     do {
         code = wait_once(sets, n, deadline, a);
     } while (!code && !a->count && deadline && (deadline == TH_FOREVER || th_os_now() < deadline));
-    th_os_errno_set(saved);
     return code;
 }
 

@@ -143,11 +143,10 @@ int th_os_process_start(th_os_process *out, const th_os_program *program, const 
         *failed = program->folder ? "folder" : program->limits_count ? "limit" : "process";
         return -ENOSYS;
     }
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     int code = th_process_can_be_awaited(failed);
     code = code ? code : start(&pid, program, failed);
     *out = (th_os_process){code ? -1 : (int)pid, -1, NULL};
-    th_os_errno_set(saved);
     return code;
 }
 

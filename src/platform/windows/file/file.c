@@ -270,9 +270,7 @@ static int64_t (*const calls[TH_OS_FILE_CALLS])(th_file_request *) = {
 };
 
 int64_t th_os_file_do(th_file_request *r) {
-    const int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     int64_t result = th_os_fails_with((th_os_fault)(TH_OS_FAULT_FILE + (unsigned)r->call));
-    result = result ? result : calls[r->call](r);
-    th_os_errno_set(saved);
-    return result;
+    return result ? result : calls[r->call](r);
 }

@@ -40,10 +40,8 @@ int th_os_watch_open(void) {
     if (th_os_fails(TH_OS_FAULT_WATCH_OPEN)) {
         return -EMFILE;
     }
-    const int saved = th_os_errno_get();
-    const int fd = watcher_new();
-    th_os_errno_set(saved);
-    return fd;
+    TH_KEEPS_ERRNO;
+    return watcher_new();
 }
 
 bool th_file_watch_close(int fd) {

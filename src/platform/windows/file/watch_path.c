@@ -305,14 +305,13 @@ int th_os_watch_remove(int fd, int number) {
     if (!r) {
         return -EINVAL;
     }
-    const int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     AcquireSRWLockExclusive(&r->lock);
     th_file_watched *w = watch_at(r, number);
     if (w) {
         end(w, 0);
     }
     th_file_watcher_leave(r);
-    th_os_errno_set(saved);
     return w ? 0 : -EINVAL;
 }
 

@@ -120,11 +120,10 @@ int64_t th_os_io_readv(int fd, th_os_kind kind, const th_os_part parts[], unsign
     if (!th_os_is_socket(kind)) {
         return th_handle_readv(fd, parts, n);
     }
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     const int code =
         WSARecv(th_socket_of(fd), pieces, pieces_of(parts, n, pieces), &got, &flags, NULL, NULL);
     const int64_t result = code && WSAGetLastError() != WSAEMSGSIZE ? read_code() : (int64_t)got;
-    th_os_errno_set(saved);
     return tried(fd, TH_OS_IN, parts, n, result);
 }
 
@@ -151,11 +150,10 @@ int64_t th_os_io_writev(int fd, th_os_kind kind, const th_os_part parts[], unsig
     if (!th_os_is_socket(kind)) {
         return th_handle_writev(fd, parts, n);
     }
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     const int code =
         WSASend(th_socket_of(fd), pieces, pieces_of(parts, n, pieces), &sent, 0, NULL, NULL);
     const int64_t result = code ? write_code() : (int64_t)sent;
-    th_os_errno_set(saved);
     return tried(fd, TH_OS_OUT, parts, n, result);
 }
 
@@ -168,10 +166,9 @@ int64_t th_os_io_peek(int fd, void *to, size_t size) {
     if (th_os_fails(TH_OS_FAULT_READ)) {
         return -ENOBUFS;
     }
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     int64_t got = recv(th_socket_of(fd), to, int_of(size), MSG_PEEK);
     got = got < 0 ? read_code() : got;
-    th_os_errno_set(saved);
     return tried(fd, TH_OS_IN, &(th_os_part){to, size}, 1, got);
 }
 
@@ -195,15 +192,12 @@ int th_os_io_accept(int fd) {
         return -ECONNABORTED;
     }
     u_long on = 1;
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     SOCKET s = accept(th_socket_of(fd), NULL, NULL);
     int code = s == INVALID_SOCKET ? th_winsock_code() : th_fd_of_fresh(s);
     if (code > 0) {
         (void)th_os_io_close_on_exec(code);
         (void)ioctlsocket(s, (long)FIONBIO, &on);
-    }
-    th_os_errno_set(saved);
-    if (code > 0) {
         th_pollset_look_later(fd, TH_OS_IN);
         return code;
     }
@@ -215,25 +209,21 @@ int th_os_io_shutdown(int fd, unsigned bits) {
         return -ENOTSOCK; /* it has a socket, which would never report anything again */
     }
     const int how = bits == TH_OS_IN ? SD_RECEIVE : bits == TH_OS_OUT ? SD_SEND : SD_BOTH;
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     const int code = shutdown(th_socket_of(fd), how) ? th_winsock_code() : 0;
-    th_os_errno_set(saved);
     return (int)th_tried(fd, TH_OS_IN | TH_OS_OUT, code);
 }
 
 int th_os_io_close(int fd) {
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     th_closing(fd);
-    int code = 0;
     if (th_pipe_close(fd) || th_file_watch_close(fd)) {
-        code = 0;
-    } else if (th_is_socket(fd)) {
-        code = closesocket(th_socket_of(fd)) ? th_winsock_code() : 0;
-    } else {
-        code = CloseHandle(th_nt_handle(fd)) ? 0 : -EBADF;
+        return 0;
     }
-    th_os_errno_set(saved);
-    return code;
+    if (th_is_socket(fd)) {
+        return closesocket(th_socket_of(fd)) ? th_winsock_code() : 0;
+    }
+    return CloseHandle(th_nt_handle(fd)) ? 0 : -EBADF;
 }
 
 /* ---- shared descriptions ---- */
@@ -264,20 +254,16 @@ int th_os_io_duplicate(int fd) {
     }
     bool reads;
     SOCKET signal;
-    int saved = th_os_errno_get();
-    int code;
+    TH_KEEPS_ERRNO;
     if (th_pipe_signal(fd, &reads, &signal) || th_own_is_watcher(fd)) {
-        code = -EOPNOTSUPP; /* the bytes that were read already, or events, are this one's */
-    } else if (th_is_socket(fd)) {
-        code = duplicate_socket(fd);
-    } else if (DuplicateHandle(own, th_nt_handle(fd), own, &other, 0, FALSE,
-                               DUPLICATE_SAME_ACCESS)) {
-        code = th_fd_of_handle(other);
-    } else {
-        code = -th_nt_errno(GetLastError());
+        return -EOPNOTSUPP; /* the bytes that were read already, or events, are this one's */
     }
-    th_os_errno_set(saved);
-    return code;
+    if (th_is_socket(fd)) {
+        return duplicate_socket(fd);
+    }
+    return DuplicateHandle(own, th_nt_handle(fd), own, &other, 0, FALSE, DUPLICATE_SAME_ACCESS)
+               ? th_fd_of_handle(other)
+               : -th_nt_errno(GetLastError());
 }
 
 int th_os_io_unread(int fd, size_t n) {

@@ -25,12 +25,11 @@ int th_os_socket_send(int fd, const th_os_message messages[], unsigned n) {
     if (th_os_fails(TH_OS_FAULT_MESSAGE)) {
         return -ENOBUFS;
     }
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     const int code =
         WSASendTo(th_socket_of(fd), &piece, 1, &sent, 0, size ? to : NULL, (int)size, NULL, NULL)
             ? send_code(fd, size)
             : 1;
-    th_os_errno_set(saved);
     return code > 0 ? code : (int)th_tried(fd, TH_OS_OUT, code);
 }
 
@@ -46,7 +45,7 @@ int th_os_socket_receive(int fd, th_os_message messages[], unsigned n) {
     if (th_os_fails(TH_OS_FAULT_MESSAGE)) {
         return -ENOMEM;
     }
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     int error;
     DWORD got;
     do {
@@ -61,9 +60,7 @@ int th_os_socket_receive(int fd, th_os_message messages[], unsigned n) {
         m->address.size = size > 0 ? (uint32_t)size : 0;
     } while (error == WSAECONNRESET || error == WSAENETRESET);
     m->length = error == WSAEMSGSIZE ? m->size + 1 : got;
-    th_os_errno_set(saved);
-    const bool came = !error || error == WSAEMSGSIZE;
-    if (came) {
+    if (!error || error == WSAEMSGSIZE) {
         th_pollset_look_later(fd, TH_OS_IN);
         return 1;
     }

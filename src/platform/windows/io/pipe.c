@@ -199,7 +199,7 @@ int th_os_pipe(int pair[2], unsigned theirs) {
         return fault;
     }
     const bool reads = theirs == 1;
-    const int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     int code = th_winsock_begin();
     code = code ? code : make_pipe(&own, &other, reads);
     if (!code) {
@@ -213,7 +213,6 @@ int th_os_pipe(int pair[2], unsigned theirs) {
             th_closing(pair[theirs]);
         }
     }
-    th_os_errno_set(saved);
     return code;
 }
 

@@ -154,13 +154,11 @@ static int listen_at_port(th_os_private *out) {
 }
 
 int th_os_private_open(th_os_private *out) {
-    const int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     out->fd = -1;
     int code = name_file();
     code = code ? code : make_text(key);
-    code = code ? code : listen_at_port(out);
-    th_os_errno_set(saved);
-    return code;
+    return code ? code : listen_at_port(out);
 }
 
 int th_os_private_accept(const th_os_private *listener) {

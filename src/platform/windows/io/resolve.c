@@ -57,13 +57,12 @@ int th_os_resolve(const char *host, th_os_family family, th_os_address out[], un
     if (!th_nt_wide(host, name, HOST_WORDS)) {
         return -ENOENT; /* a name that is not UTF-8 does not exist */
     }
-    const int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     int code = th_winsock_begin();
     code = code ? code : code_of(GetAddrInfoW(name, NULL, &hints, &found));
     if (!code) {
         n = copy(found, out, max);
         FreeAddrInfoW(found);
     }
-    th_os_errno_set(saved);
     return code ? code : n ? (int)n : -ENOENT;
 }

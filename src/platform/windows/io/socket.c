@@ -49,7 +49,7 @@ int th_os_socket_open(th_os_family family, th_os_style style) {
     if (th_os_fails(TH_OS_FAULT_SOCKET)) {
         return -EMFILE;
     }
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     int code = th_winsock_begin();
     if (!code) {
         SOCKET s = WSASocketW(domains[family], types[style], 0, NULL, 0,
@@ -59,7 +59,6 @@ int th_os_socket_open(th_os_family family, th_os_style style) {
             (void)ioctlsocket(s, (long)FIONBIO, &on);
         }
     }
-    th_os_errno_set(saved);
     return code;
 }
 

@@ -114,17 +114,15 @@ static int number_open(void) {
     if (th_os_fails(TH_OS_FAULT_POLLSET) || th_os_fails(TH_OS_FAULT_EVENTFD)) {
         return -EMFILE;
     }
-    const int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     const int code = th_poll_pair(ends);
-    th_os_errno_set(saved);
     return code ? code : th_fd_of_fresh(th_socket_of(ends[0]));
 }
 
 static void number_close(int number) {
-    const int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     th_closing(number);
     th_poll_pair_close((int[2]){number, number});
-    th_os_errno_set(saved);
 }
 
 int th_os_pollset_open(th_os_pollset *out) {
@@ -221,7 +219,7 @@ int th_os_pollset_wake(const th_os_pollset *named) {
     if (!set) {
         return -EBADF;
     }
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     AcquireSRWLockExclusive(&set->lock);
     set->woken = true;
     th_set_kick(set);
@@ -231,7 +229,6 @@ int th_os_pollset_wake(const th_os_pollset *named) {
         set->sent++;
     }
     ReleaseSRWLockExclusive(&set->lock);
-    th_os_errno_set(saved);
     return 0;
 }
 
@@ -326,20 +323,17 @@ int th_os_pollset_add(const th_os_pollset *named, int fd, uint64_t key) {
     if (th_os_fails(TH_OS_FAULT_POLLSET_ADD)) {
         return -ENOMEM;
     }
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     int code = th_os_io_kind(fd, &kind, &identity);
     th_set *set = code ? NULL : th_set_of(named);
-    if (!code && !set) {
-        code = -EBADF;
+    if (!set) {
+        return code ? code : -EBADF;
     }
-    if (!code) {
-        th_member *m = member_new(set, fd, key, &identity);
-        code = m ? add(set, m) : -ENOMEM;
-        if (code) {
-            free(m);
-        }
+    th_member *m = member_new(set, fd, key, &identity);
+    code = m ? add(set, m) : -ENOMEM;
+    if (code) {
+        free(m);
     }
-    th_os_errno_set(saved);
     return code;
 }
 
@@ -414,7 +408,7 @@ static void look_again(int fd, uint32_t bits, bool now) {
     if (!slot || !th_load_relaxed(&slot->xmembers)) { /* relaxed: as above */
         return;
     }
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     AcquireSRWLockShared(th_slot_lock(fd));
     for (th_member *m = slot->xmembers; m; m = m->next_of_fd) {
         AcquireSRWLockExclusive(&m->set->lock);
@@ -425,7 +419,6 @@ static void look_again(int fd, uint32_t bits, bool now) {
         ReleaseSRWLockExclusive(&m->set->lock);
     }
     ReleaseSRWLockShared(th_slot_lock(fd));
-    th_os_errno_set(saved);
 }
 
 void th_pollset_look_again(int fd, uint32_t bits) {

@@ -20,10 +20,9 @@
  */
 void th_set_take_sent(th_set *set) {
     if (set->sent) {
-        const int saved = th_os_errno_get();
+        TH_KEEPS_ERRNO;
         const unsigned n = th_poll_take_all(set->number);
         set->sent -= n < set->sent ? n : set->sent;
-        th_os_errno_set(saved);
     }
 }
 

@@ -372,7 +372,7 @@ int th_os_process_start(th_os_process *out, const th_os_program *program, const 
     if (th_os_fails(TH_OS_FAULT_PROCESS)) {
         return -EAGAIN;
     }
-    const int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     int code = refuse(program, failed);
     attempt *a = code ? NULL : th_os_alloc(sizeof *a);
     if (!code && !a) {
@@ -387,7 +387,6 @@ int th_os_process_start(th_os_process *out, const th_os_program *program, const 
         th_os_free(a->env);
     }
     th_os_free(a);
-    th_os_errno_set(saved);
     return code;
 }
 

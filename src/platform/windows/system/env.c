@@ -51,7 +51,7 @@ const char *th_os_env(const char *name) {
     wchar_t wide_name[NAME_WORDS];
     wchar_t wide[VALUE_WORDS];
     char value[3 * VALUE_WORDS];
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     const char *result = NULL;
     if (th_nt_wide(name, wide_name, NAME_WORDS)) {
         SetLastError(ERROR_SUCCESS); /* an empty value and none have the same length */
@@ -64,7 +64,6 @@ const char *th_os_env(const char *name) {
             ReleaseSRWLockExclusive(&texts_lock);
         }
     }
-    th_os_errno_set(saved);
     return result;
 }
 

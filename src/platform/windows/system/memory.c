@@ -23,9 +23,8 @@ void *th_os_alloc(size_t size) {
     if (th_os_fails(TH_OS_FAULT_ALLOC)) {
         return NULL;
     }
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     void *ptr = malloc(size); /* 16-aligned on every 64-bit Windows */
-    th_os_errno_set(saved);
     return ptr;
 }
 

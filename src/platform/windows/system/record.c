@@ -14,16 +14,14 @@
 
 int th_os_record_open(const char *path) {
     wchar_t wide[PATH_WORDS];
-    int saved = th_os_errno_get();
-    int code = -ENOENT;
-    if (th_nt_wide(path, wide, PATH_WORDS)) {
-        (void)_wunlink(wide); /* left by an earlier process, or put there by somebody */
-        int fd = _wopen(wide, _O_WRONLY | _O_CREAT | _O_EXCL | _O_NOINHERIT | _O_BINARY,
-                        _S_IREAD | _S_IWRITE);
-        code = fd < 0 ? -th_os_errno_get() : fd;
+    TH_KEEPS_ERRNO;
+    if (!th_nt_wide(path, wide, PATH_WORDS)) {
+        return -ENOENT;
     }
-    th_os_errno_set(saved);
-    return code;
+    (void)_wunlink(wide); /* left by an earlier process, or put there by somebody */
+    int fd = _wopen(wide, _O_WRONLY | _O_CREAT | _O_EXCL | _O_NOINHERIT | _O_BINARY,
+                    _S_IREAD | _S_IWRITE);
+    return fd < 0 ? -th_os_errno_get() : fd;
 }
 
 bool th_os_record_write(int fd, const char *bytes, size_t length) {
@@ -39,7 +37,7 @@ bool th_os_record_write(int fd, const char *bytes, size_t length) {
 bool th_os_record_close(int fd, const char *path, const char *to) {
     wchar_t from_wide[PATH_WORDS];
     wchar_t to_wide[PATH_WORDS];
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     bool done = _close(fd) == 0;
     if (th_nt_wide(path, from_wide, PATH_WORDS)) {
         DWORD there = 0;
@@ -55,6 +53,5 @@ bool th_os_record_close(int fd, const char *path, const char *to) {
             done = false;
         }
     }
-    th_os_errno_set(saved);
     return done;
 }

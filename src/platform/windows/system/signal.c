@@ -126,26 +126,23 @@ int th_os_signal_catch(int number, th_os_catcher catcher, void (*caught)(int num
     if (!InitOnceExecuteOnce(&once, begin, NULL, NULL)) {
         return -ENOMEM;
     }
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     const handler now = handler_of(number);
     if (now != on_raised) {
         th_store_relaxed(&xbefore[number], now); /* relaxed: the bit publishes it */
     }
     if (now == SIG_ERR || exchange(number, on_raised) == SIG_ERR) {
-        th_os_errno_set(saved);
         return -EINVAL;
     }
     th_store_relaxed(&xcaught[catcher], caught); /* relaxed: likewise */
     /* pairs: call_catchers; the function, and the previous handler */
     (void)th_or_release(&xcatching[number], 1u << catcher);
-    th_os_errno_set(saved);
     return 0;
 }
 
 bool th_os_signal_is_ours(int number) {
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     const handler now = handler_of(number);
-    th_os_errno_set(saved);
     return now == on_raised;
 }
 
@@ -153,10 +150,9 @@ void th_os_signal_release(int number, th_os_catcher catcher) {
     const uint32_t bit = 1u << catcher;
     /* relaxed: a catcher's data stays valid */
     if (th_and_relaxed(&xcatching[number], ~bit) == bit && th_os_signal_is_ours(number)) {
-        int saved = th_os_errno_get();
+        TH_KEEPS_ERRNO;
         /* relaxed: one call at a time */
         (void)exchange(number, th_load_relaxed(&xbefore[number]));
-        th_os_errno_set(saved);
     }
 }
 

@@ -85,7 +85,7 @@ static one_relation *caches(DWORD *size) {
 
 void th_os_cpuset_of_cache(const char *root, unsigned cpu, th_os_cpuset *out) {
     DWORD size;
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     one_relation *all = caches(&size);
     BYTE level = 1; /* one of the first level is no core's neighbour's */
     (void)root;
@@ -102,5 +102,4 @@ void th_os_cpuset_of_cache(const char *root, unsigned cpu, th_os_cpuset *out) {
         at += one->Size;
     }
     free(all);
-    th_os_errno_set(saved);
 }

@@ -15,11 +15,10 @@ int th_os_socket_what(int fd, th_os_family *family, th_os_style *style) {
     if (!th_is_socket(fd) || th_own_is_watcher(fd)) {
         return -ENOTSOCK;
     }
-    const int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     const int failed =
         getsockopt(th_socket_of(fd), SOL_SOCKET, SO_PROTOCOL_INFOW, (char *)&info, &size);
     const int code = failed ? th_winsock_code() : 0;
-    th_os_errno_set(saved);
     *family = info.iAddressFamily == AF_INET    ? TH_OS_IPV4
               : info.iAddressFamily == AF_INET6 ? TH_OS_IPV6
               : info.iAddressFamily == AF_UNIX  ? TH_OS_LOCAL
@@ -79,8 +78,6 @@ static int kind_of(int fd, th_os_kind *kind, th_os_identity *identity) {
 }
 
 int th_os_io_kind(int fd, th_os_kind *kind, th_os_identity *identity) {
-    int saved = th_os_errno_get();
-    int code = kind_of(fd, kind, identity);
-    th_os_errno_set(saved);
-    return code;
+    TH_KEEPS_ERRNO;
+    return kind_of(fd, kind, identity);
 }
