@@ -29,7 +29,8 @@ int64_t thrum_stream_peek(thrum_stream *stream, size_t n, const void **at) {
 
 /* ---- leaving out ---- */
 
-static int64_t skip(th_stream *stream, th_side *side, uint64_t n, thrum_time deadline) {
+static int64_t skip(th_stream *stream, uint64_t n, thrum_time deadline) {
+    th_side *side = &stream->sides[TH_READING];
     uint64_t done = 0;
     int64_t got = 1;
     while (done < n && (got = th_gather(stream, side, 1, deadline)) > 0) {
@@ -45,18 +46,15 @@ int64_t thrum_stream_skip_until(thrum_stream *handle, uint64_t n, thrum_time dea
     th_stream *stream = th_stream_of(handle);
     n = n < INT64_MAX ? n : INT64_MAX;
     int64_t done = th_side_enter(stream, TH_READING, "thrum_stream_skip", deadline);
-    if (!done) {
-        done = skip(stream, &stream->sides[TH_READING], n, deadline);
-        th_side_leave(stream, TH_READING);
-    }
-    return done;
+    return done ? done : th_side_end(stream, TH_READING, skip(stream, n, deadline));
 }
 
 int64_t thrum_stream_skip(thrum_stream *stream, uint64_t n) {
     return thrum_stream_skip_until(stream, n, THRUM_FOREVER);
 }
 
-static int64_t skip_delim(th_stream *stream, th_side *side, int delimiter, thrum_time deadline) {
+static int64_t skip_delim(th_stream *stream, int delimiter, thrum_time deadline) {
+    th_side *side = &stream->sides[TH_READING];
     int64_t done = 0;
     int64_t got;
     while ((got = th_gather(stream, side, 1, deadline)) > 0) {
@@ -76,11 +74,7 @@ static int64_t skip_delim(th_stream *stream, th_side *side, int delimiter, thrum
 int64_t thrum_stream_skip_delim_until(thrum_stream *handle, int delimiter, thrum_time deadline) {
     th_stream *stream = th_stream_of(handle);
     int64_t done = th_side_enter(stream, TH_READING, "thrum_stream_skip_delim", deadline);
-    if (!done) {
-        done = skip_delim(stream, &stream->sides[TH_READING], delimiter, deadline);
-        th_side_leave(stream, TH_READING);
-    }
-    return done;
+    return done ? done : th_side_end(stream, TH_READING, skip_delim(stream, delimiter, deadline));
 }
 
 int64_t thrum_stream_skip_delim(thrum_stream *stream, int delimiter) {

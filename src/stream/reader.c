@@ -12,8 +12,8 @@
 
 /* ---- some, and exactly so many ---- */
 
-static int64_t read_some(th_stream *stream, th_side *side, void *to, size_t size,
-                         thrum_time deadline) {
+static int64_t read_some(th_stream *stream, void *to, size_t size, thrum_time deadline) {
+    th_side *side = &stream->sides[TH_READING];
     if (!th_buffer_length(&side->buffer)) {
         if (size >= side->size) {
             return th_gather_past(stream, to, size, deadline);
@@ -32,11 +32,7 @@ static int64_t read_some(th_stream *stream, th_side *side, void *to, size_t size
 int64_t thrum_stream_read_until(thrum_stream *handle, void *to, size_t size, thrum_time deadline) {
     th_stream *stream = th_stream_of(handle);
     int64_t n = th_side_enter(stream, TH_READING, "thrum_stream_read", deadline);
-    if (!n) {
-        n = read_some(stream, &stream->sides[TH_READING], to, size, deadline);
-        th_side_leave(stream, TH_READING);
-    }
-    return n;
+    return n ? n : th_side_end(stream, TH_READING, read_some(stream, to, size, deadline));
 }
 
 int64_t thrum_stream_read(thrum_stream *stream, void *to, size_t size) {
@@ -74,8 +70,8 @@ static int64_t read_past(th_stream *stream, th_side *side, char *to, size_t size
     return n;
 }
 
-static int64_t read_full(th_stream *stream, th_side *side, void *to, size_t size,
-                         thrum_time deadline) {
+static int64_t read_full(th_stream *stream, void *to, size_t size, thrum_time deadline) {
+    th_side *side = &stream->sides[TH_READING];
     if (size > th_buffer_length(&side->buffer)) {
         if (size > side->size) {
             return read_past(stream, side, to, size, deadline);
@@ -95,11 +91,7 @@ int64_t thrum_stream_read_full_until(thrum_stream *handle, void *to, size_t size
                                      thrum_time deadline) {
     th_stream *stream = th_stream_of(handle);
     int64_t n = th_side_enter(stream, TH_READING, "thrum_stream_read_full", deadline);
-    if (!n) {
-        n = read_full(stream, &stream->sides[TH_READING], to, size, deadline);
-        th_side_leave(stream, TH_READING);
-    }
-    return n;
+    return n ? n : th_side_end(stream, TH_READING, read_full(stream, to, size, deadline));
 }
 
 int64_t thrum_stream_read_full(thrum_stream *stream, void *to, size_t size) {
@@ -108,8 +100,9 @@ int64_t thrum_stream_read_full(thrum_stream *stream, void *to, size_t size) {
 
 /* ---- up to a byte ---- */
 
-static int64_t read_delim(th_stream *stream, th_side *side, int delimiter, void *to, size_t size,
+static int64_t read_delim(th_stream *stream, int delimiter, void *to, size_t size,
                           thrum_time deadline) {
+    th_side *side = &stream->sides[TH_READING];
     int64_t n = th_gather_to(stream, side, delimiter, size, deadline);
     if (n < 0) {
         return n;
@@ -123,11 +116,8 @@ int64_t thrum_stream_read_delim_until(thrum_stream *handle, int delimiter, void 
                                       thrum_time deadline) {
     th_stream *stream = th_stream_of(handle);
     int64_t n = th_side_enter(stream, TH_READING, "thrum_stream_read_delim", deadline);
-    if (!n) {
-        n = read_delim(stream, &stream->sides[TH_READING], delimiter, to, size, deadline);
-        th_side_leave(stream, TH_READING);
-    }
-    return n;
+    return n ? n
+             : th_side_end(stream, TH_READING, read_delim(stream, delimiter, to, size, deadline));
 }
 
 int64_t thrum_stream_read_delim(thrum_stream *stream, int delimiter, void *to, size_t size) {
@@ -135,8 +125,8 @@ int64_t thrum_stream_read_delim(thrum_stream *stream, int delimiter, void *to, s
 }
 
 /* `size` has room for the 0, in place of which the line may have "\r\n": one byte more. */
-static int64_t read_line(th_stream *stream, th_side *side, char *line, size_t size,
-                         thrum_time deadline) {
+static int64_t read_line(th_stream *stream, char *line, size_t size, thrum_time deadline) {
+    th_side *side = &stream->sides[TH_READING];
     th_buffer *buffer = &side->buffer;
     int64_t n = th_gather_to(stream, side, '\n', size + 1, deadline);
     if (n < 0) {
@@ -166,11 +156,7 @@ int64_t thrum_stream_read_line_until(thrum_stream *handle, char *line, size_t si
         return -EINVAL;
     }
     int64_t n = th_side_enter(stream, TH_READING, "thrum_stream_read_line", deadline);
-    if (!n) {
-        n = read_line(stream, &stream->sides[TH_READING], line, size, deadline);
-        th_side_leave(stream, TH_READING);
-    }
-    return n;
+    return n ? n : th_side_end(stream, TH_READING, read_line(stream, line, size, deadline));
 }
 
 int64_t thrum_stream_read_line(thrum_stream *stream, char *line, size_t size) {

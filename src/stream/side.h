@@ -14,6 +14,11 @@ int th_side_enter(th_stream *stream, unsigned side, const char *call, thrum_time
 /* The same of a shared stream, without waiting: -EBUSY where another call is inside. */
 int th_side_try_enter(th_stream *stream, unsigned side);
 void th_side_leave(th_stream *stream, unsigned side);
+/* Leaves with the result of the call, which is returned. */
+static inline int64_t th_side_end(th_stream *stream, unsigned side, int64_t result) {
+    th_side_leave(stream, side);
+    return result;
+}
 
 /* By the call inside: reads at least a byte, as thrum_read_until. */
 int64_t th_side_read(th_stream *stream, void *to, size_t size, thrum_time deadline);

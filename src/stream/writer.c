@@ -14,11 +14,7 @@ int th_writer_flush(th_stream *stream, thrum_time deadline) {
 int thrum_stream_flush_until(thrum_stream *handle, thrum_time deadline) {
     th_stream *stream = th_stream_of(handle);
     int code = th_side_enter(stream, TH_WRITING, "thrum_stream_flush", deadline);
-    if (!code) {
-        code = th_writer_flush(stream, deadline);
-        th_side_leave(stream, TH_WRITING);
-    }
-    return code;
+    return code ? code : (int)th_side_end(stream, TH_WRITING, th_writer_flush(stream, deadline));
 }
 
 int thrum_stream_flush(thrum_stream *stream) {
@@ -36,8 +32,8 @@ int64_t th_writer_added(th_stream *stream, size_t n, thrum_time deadline) {
     return side->error ? side->error : (int64_t)n;
 }
 
-static int64_t write_some(th_stream *stream, th_side *side, const void *from, size_t size,
-                          thrum_time deadline) {
+static int64_t write_some(th_stream *stream, const void *from, size_t size, thrum_time deadline) {
+    th_side *side = &stream->sides[TH_WRITING];
     th_buffer *buffer = &side->buffer;
     int code = th_side_open(stream);
     if (code || side->error || !size) {
@@ -58,11 +54,7 @@ int64_t thrum_stream_write_until(thrum_stream *handle, const void *from, size_t 
                                  thrum_time deadline) {
     th_stream *stream = th_stream_of(handle);
     int64_t n = th_side_enter(stream, TH_WRITING, "thrum_stream_write", deadline);
-    if (!n) {
-        n = write_some(stream, &stream->sides[TH_WRITING], from, size, deadline);
-        th_side_leave(stream, TH_WRITING);
-    }
-    return n;
+    return n ? n : th_side_end(stream, TH_WRITING, write_some(stream, from, size, deadline));
 }
 
 int64_t thrum_stream_write(thrum_stream *stream, const void *from, size_t size) {
