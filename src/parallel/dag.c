@@ -37,18 +37,17 @@ int thrum_dag_create(thrum_dag **out) {
 
 /* ---- locking out runs ---- */
 
-/* False: the graph runs. */
-static bool begin_change(thrum_dag *dag) {
+/* 0, with the lock; -EINVAL: there is no graph; -EBUSY: it runs. */
+static int begin_change(thrum_dag *dag) {
+    if (!dag) {
+        return -EINVAL;
+    }
     th_lock_acquire(&dag->lock);
     if (dag->runs_count) {
         th_lock_release(&dag->lock);
-        return false;
+        return -EBUSY;
     }
-    return true;
-}
-
-static void end_change(thrum_dag *dag) {
-    th_lock_release(&dag->lock);
+    return 0;
 }
 
 static void give_up(thrum_dag *dag, void *ptr) {
@@ -71,13 +70,11 @@ static void forget_order(thrum_dag *dag) {
 }
 
 int thrum_dag_destroy(thrum_dag *dag) {
-    if (!dag) {
-        return 0;
+    const int code = dag ? begin_change(dag) : 0;
+    if (code || !dag) {
+        return code;
     }
-    if (!begin_change(dag)) {
-        return -EBUSY;
-    }
-    end_change(dag); /* the user must not begin a run of a graph that is being destroyed */
+    th_lock_release(&dag->lock); /* the user must not begin a run of a graph that is being destroyed */
     forget_order(dag);
     give_up(dag, dag->nodes);
     give_up(dag, dag->edges);
@@ -117,14 +114,11 @@ static int add_node(thrum_dag *dag, th_dag_node node) {
 }
 
 static int node(thrum_dag *dag, th_dag_node added) {
-    if (!dag) {
-        return -EINVAL;
+    int result = begin_change(dag);
+    if (!result) {
+        result = add_node(dag, added);
+        th_lock_release(&dag->lock);
     }
-    if (!begin_change(dag)) {
-        return -EBUSY;
-    }
-    int result = add_node(dag, added);
-    end_change(dag);
     return result;
 }
 
@@ -153,14 +147,11 @@ static int add_edge(thrum_dag *dag, int before, int after) {
 }
 
 int thrum_dag_edge(thrum_dag *dag, int before, int after) {
-    if (!dag) {
-        return -EINVAL;
+    int result = begin_change(dag);
+    if (!result) {
+        result = add_edge(dag, before, after);
+        th_lock_release(&dag->lock);
     }
-    if (!begin_change(dag)) {
-        return -EBUSY;
-    }
-    int result = add_edge(dag, before, after);
-    end_change(dag);
     return result;
 }
 
