@@ -75,10 +75,6 @@ static int take_own(SSL_CTX *ctx, X509 *certificate, int at) {
     return 0;
 }
 
-static int read_chain(SSL_CTX *ctx, const thrum_tls_options *options) {
-    return read_pem(options->chain_file, options->chain, take_own, ctx);
-}
-
 static int read_key(SSL_CTX *ctx, const thrum_tls_options *options) {
     BIO *pem;
     int code = open_pem(&pem, options->key_file, options->key);
@@ -278,7 +274,9 @@ static int set_ciphers(SSL_CTX *ctx) {
  * program that has used OpenSSL before keeps that handler.
  */
 static void keep_to_the_end(void) {
+    const int saved = th_tls_errno_get();
     (void)OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
+    th_tls_errno_set(saved);
 }
 
 static int set_all(SSL_CTX *ctx, const thrum_tls_options *options, bool is_server,
@@ -288,7 +286,7 @@ static int set_all(SSL_CTX *ctx, const thrum_tls_options *options, bool is_serve
     int code = SSL_CTX_set_min_proto_version(ctx, (int)options->version_min) == 1 ? 0 : -EINVAL;
     code = code || !is_server ? code : set_ciphers(ctx);
     if (!code && (options->chain_file || options->chain.size)) {
-        code = read_chain(ctx, options);
+        code = read_pem(options->chain_file, options->chain, take_own, ctx);
         code = code ? code : read_key(ctx, options);
     }
     code = code ? code : set_peer(ctx, options, is_server);
@@ -299,9 +297,8 @@ static int set_all(SSL_CTX *ctx, const thrum_tls_options *options, bool is_serve
 
 int th_tls_context_make(SSL_CTX **out, const thrum_tls_options *options, bool is_server,
                         SSL_CTX *before) {
-    const int saved = th_tls_errno_get();
     keep_to_the_end();
-    ERR_clear_error();
+    TH_TLS_CALLS;
     SSL_CTX *ctx = SSL_CTX_new(is_server ? TLS_server_method() : TLS_client_method());
     int code = ctx ? set_all(ctx, options, is_server, before) : -ENOMEM;
     if (code) {
@@ -309,23 +306,15 @@ int th_tls_context_make(SSL_CTX **out, const thrum_tls_options *options, bool is
         ctx = NULL;
     }
     *out = ctx;
-    ERR_clear_error();
-    th_tls_errno_set(saved);
     return code;
 }
 
 void th_tls_context_free(SSL_CTX *ctx) {
-    const int saved = th_tls_errno_get();
-    ERR_clear_error();
+    TH_TLS_CALLS;
     SSL_CTX_free(ctx);
-    ERR_clear_error();
-    th_tls_errno_set(saved);
 }
 
 void th_tls_session_free(SSL_SESSION *session) {
-    const int saved = th_tls_errno_get();
-    ERR_clear_error();
+    TH_TLS_CALLS;
     SSL_SESSION_free(session);
-    ERR_clear_error();
-    th_tls_errno_set(saved);
 }

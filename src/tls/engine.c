@@ -21,6 +21,17 @@ __attribute__((noinline, no_sanitize("thread"))) void th_tls_errno_set(int error
     errno = error;
 }
 
+int th_tls_calls_begin(void) {
+    const int kept = th_tls_errno_get();
+    ERR_clear_error();
+    return kept;
+}
+
+void th_tls_calls_end(const int *errno_kept) {
+    ERR_clear_error();
+    th_tls_errno_set(*errno_kept);
+}
+
 #if defined(__has_feature)
 #define HAS_TSAN __has_feature(thread_sanitizer)
 #elif defined(__SANITIZE_THREAD__)
@@ -134,28 +145,23 @@ static int open_ssl(th_tls_engine *engine, SSL_CTX *ctx, bool is_server, const c
 
 int th_tls_engine_open(th_tls_engine *engine, SSL_CTX *ctx, bool is_server, const char *host,
                        SSL_SESSION *session) {
-    const int saved = th_tls_errno_get();
-    ERR_clear_error();
+    TH_TLS_CALLS;
     *engine = (th_tls_engine){0};
     int code = open_ssl(engine, ctx, is_server, host, session);
     if (code) {
         th_tls_engine_close(engine);
     }
-    ERR_clear_error();
-    th_tls_errno_set(saved);
     return code;
 }
 
 void th_tls_engine_close(th_tls_engine *engine) {
-    const int saved = th_tls_errno_get();
+    TH_TLS_CALLS;
     SSL_free(engine->ssl); /* and the BIO */
     SSL_SESSION_free(engine->fresh);
     th_tls_bytes_free(&engine->in);
     th_tls_bytes_free(&engine->out);
     engine->ssl = NULL;
     engine->fresh = NULL;
-    ERR_clear_error();
-    th_tls_errno_set(saved);
 }
 
 int th_tls_engine_keep(SSL *ssl, SSL_SESSION *session) {
@@ -217,8 +223,7 @@ static int outcome(th_tls_engine *engine, int result) {
 /* ---- calls ---- */
 
 int th_tls_engine_handshake(th_tls_engine *engine) {
-    const int saved = th_tls_errno_get();
-    ERR_clear_error();
+    TH_TLS_CALLS;
     int result = SSL_do_handshake(engine->ssl);
     int code = result == 1 ? 0 : outcome(engine, result);
     if (code == 0 && result != 1) { /* an end where there was no beginning */
@@ -226,8 +231,6 @@ int th_tls_engine_handshake(th_tls_engine *engine) {
         code = -EPROTO;
     }
     engine->is_open = code == 0;
-    ERR_clear_error();
-    th_tls_errno_set(saved);
     return code;
 }
 
@@ -243,10 +246,9 @@ int64_t th_tls_engine_read(th_tls_engine *engine, void *to, size_t size) {
     if (is_dry(engine)) {
         return -EAGAIN;
     }
-    const int saved = th_tls_errno_get();
     size_t done = 0, n = 0;
     int code = 0;
-    ERR_clear_error();
+    TH_TLS_CALLS;
     while (done < size && !code && !engine->ended && !is_dry(engine)) {
         int result = SSL_read_ex(engine->ssl, (char *)to + done, size - done, &n);
         if (result == 1) {
@@ -255,8 +257,6 @@ int64_t th_tls_engine_read(th_tls_engine *engine, void *to, size_t size) {
             code = outcome(engine, result);
         }
     }
-    ERR_clear_error();
-    th_tls_errno_set(saved);
     /* A code behind bytes is that of the next read: it sticks, or bytes are missing still. */
     return done ? (int64_t)done : code ? code : engine->ended ? 0 : -EAGAIN;
 }
@@ -270,17 +270,13 @@ bool th_tls_engine_is_readable(th_tls_engine *engine) {
     if (is_dry(engine)) {
         return false;
     }
-    const int saved = th_tls_errno_get();
-    ERR_clear_error();
+    TH_TLS_CALLS;
     int result = SSL_peek_ex(engine->ssl, &byte, 1, &n);
     int code = result == 1 ? 1 : outcome(engine, result);
-    ERR_clear_error();
-    th_tls_errno_set(saved);
     return code != -EAGAIN;
 }
 
 int th_tls_engine_write(th_tls_engine *engine, const void *from, size_t size) {
-    const int saved = th_tls_errno_get();
     size_t n = 0;
     if (engine->code) {
         return engine->code;
@@ -288,30 +284,25 @@ int th_tls_engine_write(th_tls_engine *engine, const void *from, size_t size) {
     if (engine->closed) {
         return -EPIPE;
     }
-    ERR_clear_error();
+    TH_TLS_CALLS;
     int result = SSL_write_ex(engine->ssl, from, size, &n);
     int code = result == 1 ? 0 : outcome(engine, result);
     if (code == -EAGAIN || (code == 0 && result != 1)) { /* it never has to read before a write */
         th_tls_engine_fail(engine, -EPROTO, "the other side would begin anew");
         code = -EPROTO;
     }
-    ERR_clear_error();
-    th_tls_errno_set(saved);
     return code;
 }
 
 int th_tls_engine_end(th_tls_engine *engine) {
-    const int saved = th_tls_errno_get();
     if (engine->code || engine->closed) {
         return engine->code;
     }
-    ERR_clear_error();
+    TH_TLS_CALLS;
     int result = SSL_shutdown(engine->ssl);
     int code = result >= 0 ? 0 : outcome(engine, result);
     code = code == -EAGAIN ? 0 : code; /* theirs is not waited for */
     engine->closed = code == 0;
-    ERR_clear_error();
-    th_tls_errno_set(saved);
     return code;
 }
 
@@ -336,11 +327,10 @@ static char *subject_of(const X509 *certificate) {
 }
 
 int th_tls_engine_found(th_tls_engine *engine, th_tls_found *found) {
-    const int saved = th_tls_errno_get();
     const unsigned char *protocol = NULL;
     unsigned length = 0;
     int code = 0;
-    ERR_clear_error();
+    TH_TLS_CALLS;
     const X509 *certificate = SSL_get0_peer_certificate(engine->ssl);
     SSL_get0_alpn_selected(engine->ssl, &protocol, &length);
     *found = (th_tls_found){
@@ -355,7 +345,5 @@ int th_tls_engine_found(th_tls_engine *engine, th_tls_found *found) {
         found->subject = subject_of(certificate);
         code = found->subject ? 0 : -ENOMEM;
     }
-    ERR_clear_error();
-    th_tls_errno_set(saved);
     return code;
 }

@@ -56,6 +56,15 @@ typedef struct th_tls_found {
 int th_tls_errno_get(void);
 void th_tls_errno_set(int error);
 
+/*
+ * The rest of the block calls OpenSSL: the thread's list of errors is empty before and after it,
+ * and errno stays.
+ */
+#define TH_TLS_CALLS                                                                               \
+    const int errno_kept_ __attribute__((cleanup(th_tls_calls_end))) = th_tls_calls_begin()
+int th_tls_calls_begin(void);
+void th_tls_calls_end(const int *errno_kept);
+
 /* Makes the inside of a connection: 0 or -ENOMEM. `host` is NULL of servers, and may be. */
 int th_tls_engine_open(th_tls_engine *engine, SSL_CTX *ctx, bool is_server, const char *host,
                        SSL_SESSION *session);
