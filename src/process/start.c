@@ -58,11 +58,6 @@ static int call_system(start *s) {
     return code ? code : result;
 }
 
-/* Before the start: where the system has no descriptors of processes a thread is to wait. */
-static int begin(thrum_process *process, bool has_fd) {
-    return has_fd ? 0 : th_watcher_begin(process);
-}
-
 /* After it: the process, and the notice of its end. */
 static int finish(thrum_process *process, bool has_fd, int code) {
     if (!code && has_fd) {
@@ -102,7 +97,8 @@ static int start_launched(thrum_process **out, const thrum_process_options *opti
     if (!process) {
         return -ENOMEM;
     }
-    int code = begin(process, has_fd);
+    /* If the system has no descriptors of processes, a thread is to wait. */
+    int code = has_fd ? 0 : th_watcher_begin(process);
     if (code) {
         th_os_free(process);
         return code;

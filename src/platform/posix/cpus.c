@@ -6,14 +6,10 @@
 #include <errno.h>
 #include <unistd.h>
 
-static unsigned online(void) {
+unsigned th_os_cpus(void) {
     TH_KEEPS_ERRNO;
     long n = sysconf(_SC_NPROCESSORS_ONLN);
     return n < 1 ? 1 : n > (long)TH_OS_CPUS_MAX ? TH_OS_CPUS_MAX : (unsigned)n;
-}
-
-unsigned th_os_cpus(void) {
-    return online();
 }
 
 unsigned th_os_cpus_at(const char *root, unsigned affinity) {
