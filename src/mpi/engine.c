@@ -17,10 +17,7 @@
  */
 static int at_finalize(MPI_Comm comm, int keyval, void *value, void *extra) {
     char what[TH_MPI_WHAT];
-    (void)comm;
-    (void)keyval;
-    (void)value;
-    (void)extra;
+    (void)comm, (void)keyval, (void)value, (void)extra;
     if (!th_mpi.is_on || th_mpi.is_stopping || th_mpi.is_forked) {
         return MPI_SUCCESS;
     }

@@ -34,10 +34,7 @@ static int end_of_pem(void) {
 
 /* A key must not be asked a password for: there is nobody to ask. */
 static int no_password(char *to, int size, int writes, void *arg) {
-    (void)to;
-    (void)size;
-    (void)writes;
-    (void)arg;
+    (void)to, (void)size, (void)writes, (void)arg;
     return -1;
 }
 
@@ -132,11 +129,7 @@ static int place = -1; /* of the names in a context: constant once it is there *
 
 static void free_names(void *parent, void *pointer, CRYPTO_EX_DATA *data, int index, long number,
                        void *arg) {
-    (void)parent;
-    (void)data;
-    (void)index;
-    (void)number;
-    (void)arg;
+    (void)parent, (void)data, (void)index, (void)number, (void)arg;
     free(pointer);
 }
 

@@ -82,9 +82,7 @@ static int bio_read(BIO *bio, char *to, int size) {
 }
 
 static long bio_ctrl(BIO *bio, int what, long number, void *pointer) {
-    (void)bio;
-    (void)number;
-    (void)pointer;
+    (void)bio, (void)number, (void)pointer;
     return what == BIO_CTRL_FLUSH; /* all else is unknown, or nothing is to be done */
 }
 

@@ -24,22 +24,17 @@ void th_os_ring_abandon(th_os_ring *ring) {
 }
 
 int th_os_ring_put(th_os_ring *ring, const th_os_transfer *transfer, uint64_t key) {
-    (void)ring;
-    (void)transfer;
-    (void)key;
+    (void)ring, (void)transfer, (void)key;
     return -EAGAIN;
 }
 
 unsigned th_os_ring_send(th_os_ring *ring, unsigned n) {
-    (void)ring;
-    (void)n;
+    (void)ring, (void)n;
     return 0;
 }
 
 unsigned th_os_ring_take(th_os_ring *ring, th_os_ring_end ends[], unsigned max) {
-    (void)ring;
-    (void)ends;
-    (void)max;
+    (void)ring, (void)ends, (void)max;
     return 0;
 }
 
@@ -48,9 +43,7 @@ void th_os_ring_wait(const th_os_ring *ring) {
 }
 
 int64_t th_os_io_splice(int from, int to, size_t n) {
-    (void)from;
-    (void)to;
-    (void)n;
+    (void)from, (void)to, (void)n;
     return -ENOSYS;
 }
 
@@ -60,19 +53,14 @@ int th_os_io_reopen(int fd) {
 }
 
 int64_t th_os_io_readv_cached(int fd, const th_os_part parts[], unsigned n) {
-    (void)fd;
-    (void)parts;
-    (void)n;
+    (void)fd, (void)parts, (void)n;
     return -EOPNOTSUPP;
 }
 
 /* ---- whether a transfer of a file would wait: unknown ---- */
 
 int64_t th_os_file_readv_now(int fd, const th_os_part parts[], unsigned n, int64_t offset) {
-    (void)fd;
-    (void)parts;
-    (void)n;
-    (void)offset;
+    (void)fd, (void)parts, (void)n, (void)offset;
     return th_os_fails(TH_OS_FAULT_FILE_NOW) ? -EAGAIN : -EOPNOTSUPP;
 }
 

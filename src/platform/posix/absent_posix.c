@@ -8,8 +8,7 @@
 #include "platform/platform.h"
 
 int th_os_probe_open(int number, int but) {
-    (void)but;
-    (void)number;
+    (void)but, (void)number;
     return -ENOSYS;
 }
 
@@ -18,10 +17,7 @@ void th_os_probe_close(int number) {
 }
 
 int th_os_probe(int number, const th_os_question *question, int64_t deadline, th_os_answer *out) {
-    (void)number;
-    (void)question;
-    (void)deadline;
-    (void)out;
+    (void)number, (void)question, (void)deadline, (void)out;
     return -ENOSYS;
 }
 
@@ -39,15 +35,12 @@ int th_os_watch_open(void) {
 }
 
 int th_os_watch_remove(int fd, int watch) {
-    (void)fd;
-    (void)watch;
+    (void)fd, (void)watch;
     return -ENOSYS;
 }
 
 size_t th_os_watch_event_at(const void *bytes, size_t size, size_t at, th_os_watch_event *out) {
-    (void)bytes;
-    (void)size;
-    (void)at;
+    (void)bytes, (void)size, (void)at;
     *out = (th_os_watch_event){0};
     return 0;
 }

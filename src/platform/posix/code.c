@@ -13,8 +13,7 @@ void th_os_code_name(uintptr_t address, char *text, size_t size, th_os_symbols *
 }
 
 bool th_os_code_call(uintptr_t after, th_os_place *place, th_os_symbols *symbols) {
-    (void)after;
-    (void)symbols;
+    (void)after, (void)symbols;
     *place = (th_os_place){.file = ""};
     return false;
 }
@@ -24,14 +23,12 @@ bool th_os_code_place(uintptr_t address, th_os_place *place, th_os_symbols *symb
 }
 
 unsigned th_os_code_spans(th_os_span spans[], unsigned max) {
-    (void)spans;
-    (void)max;
+    (void)spans, (void)max;
     return 0;
 }
 
 unsigned th_os_modules(th_os_module modules[], unsigned max) {
-    (void)modules;
-    (void)max;
+    (void)modules, (void)max;
     return 0;
 }
 

@@ -23,7 +23,6 @@ int th_os_cpuset_granted(th_os_cpuset *out) {
 }
 
 void th_os_cpuset_of_cache(const char *root, unsigned cpu, th_os_cpuset *out) {
-    (void)root;
-    (void)cpu;
+    (void)root, (void)cpu;
     *out = (th_os_cpuset){{0}};
 }

@@ -38,16 +38,12 @@ int th_os_discard(void *addr, size_t size) {
 }
 
 int th_os_guard_madvise(void *addr, size_t size) {
-    (void)addr;
-    (void)size;
+    (void)addr, (void)size;
     return -ENOSYS;
 }
 
 int th_os_guards_madvise(char *low, size_t size, size_t stride, unsigned count) {
-    (void)low;
-    (void)size;
-    (void)stride;
-    (void)count;
+    (void)low, (void)size, (void)stride, (void)count;
     return -ENOSYS;
 }
 

@@ -14,7 +14,6 @@ int64_t th_system_wait(const th_os_process *process, siginfo_t *said, int option
 }
 
 int th_system_forgotten(const th_os_process *process, th_os_ended *ended) {
-    (void)process;
-    (void)ended;
+    (void)process, (void)ended;
     return -ECHILD;
 }

@@ -14,10 +14,7 @@ void th_system_thread_name(const char *name) {
 
 int th_system_thread_create_on(pthread_t *id, void *(*entry)(void *), void *arg,
                                const th_os_cpuset *cpus) {
-    (void)id;
-    (void)entry;
-    (void)arg;
-    (void)cpus;
+    (void)id, (void)entry, (void)arg, (void)cpus;
     return ENOSYS;
 }
 

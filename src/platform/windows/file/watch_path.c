@@ -271,9 +271,7 @@ static DWORD WINAPI tell_all(void *arg) {
 }
 
 static BOOL CALLBACK begin_teller(INIT_ONCE *once, void *arg, void **context) {
-    (void)once;
-    (void)arg;
-    (void)context;
+    (void)once, (void)arg, (void)context;
     port = CreateIoCompletionPort(INVALID_HANDLE_VALUE, NULL, 0, 1);
     HANDLE thread = port ? CreateThread(NULL, 65536, tell_all, NULL, 0, NULL) : NULL;
     if (port && !thread) {

@@ -115,8 +115,7 @@ static void end_free(end *e) {
 static void CALLBACK on_end(DWORD status, DWORD size, OVERLAPPED *overlapped) {
     end *e = (end *)(void *)((char *)overlapped - offsetof(end, overlapped));
     DWORD n = 0;
-    (void)status;
-    (void)size;
+    (void)status, (void)size;
     AcquireSRWLockExclusive(&e->lock);
     const BOOL done = GetOverlappedResult(e->handle, overlapped, &n, FALSE);
     take_result(e, done ? ERROR_SUCCESS : GetLastError(), n);

@@ -142,14 +142,12 @@ int th_os_socket_peer(int fd, th_os_address *out) {
 /* ---- the files of UNIX sockets: their permissions are those of their folder ---- */
 
 int th_os_socket_mode(int fd, unsigned mode) {
-    (void)fd;
-    (void)mode;
+    (void)fd, (void)mode;
     return 0;
 }
 
 int th_os_local_mode(const th_os_address *address, unsigned mode) {
-    (void)address;
-    (void)mode;
+    (void)address, (void)mode;
     return 0;
 }
 

@@ -55,8 +55,7 @@ static bool has_gone_off(const alarm *a) {
 /* The timer's clock may be a moment ahead of ours: then it is set once more. */
 static void CALLBACK on_time(PTP_CALLBACK_INSTANCE instance, void *arg, PTP_TIMER timer) {
     alarm *a = arg;
-    (void)instance;
-    (void)timer;
+    (void)instance, (void)timer;
     AcquireSRWLockExclusive(&a->lock);
     const bool is_time = has_gone_off(a);
     if (!is_time && a->xat != TH_FOREVER) {

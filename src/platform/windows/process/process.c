@@ -246,9 +246,7 @@ static int create_with(attempt *a, streams *s, kept *k, const char **failed) {
 static void CALLBACK on_ended(PTP_CALLBACK_INSTANCE call, void *arg, PTP_WAIT wait,
                               TP_WAIT_RESULT result) {
     const kept *k = arg;
-    (void)call;
-    (void)wait;
-    (void)result;
+    (void)call, (void)wait, (void)result;
     th_poll_send(k->signal[1]);
 }
 

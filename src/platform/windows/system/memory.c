@@ -76,16 +76,12 @@ int th_os_remap(void *addr, size_t size) {
 }
 
 int th_os_guard_madvise(void *addr, size_t size) {
-    (void)addr;
-    (void)size;
+    (void)addr, (void)size;
     return th_os_fails(TH_OS_FAULT_GUARD_MADVISE) ? -EINVAL : -ENOSYS;
 }
 
 int th_os_guards_madvise(char *low, size_t size, size_t stride, unsigned count) {
-    (void)low;
-    (void)size;
-    (void)stride;
-    (void)count;
+    (void)low, (void)size, (void)stride, (void)count;
     return th_os_fails(TH_OS_FAULT_GUARD_MADVISE) ? -EINVAL : -ENOSYS;
 }
 
@@ -130,8 +126,7 @@ void *th_os_stack_limit(void *top) {
 int th_os_stack_guard(void *low, void *bottom, void *top) {
     size_t page = th_os_page_size();
     char *limit = th_os_stack_limit(top);
-    (void)low;
-    (void)bottom;
+    (void)low, (void)bottom;
     if (th_os_fails(TH_OS_FAULT_GUARD_MPROTECT)) {
         return -ENOMEM;
     }

@@ -152,8 +152,7 @@ uintptr_t th_os_thread_pointer(uint64_t number) {
 
 /* Whichever is asked for: none is needed. */
 int th_os_probe_open(int number, int but) {
-    (void)number;
-    (void)but;
+    (void)number, (void)but;
     return 1;
 }
 
@@ -167,8 +166,7 @@ void th_os_probe_admit(int number) {
 
 int th_os_probe(int number, const th_os_question *question, int64_t deadline, th_os_answer *out) {
     glance at = {0, false};
-    (void)number;
-    (void)deadline;
+    (void)number, (void)deadline;
     return look(question->number, &at, question, out);
 }
 

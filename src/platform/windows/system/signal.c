@@ -111,9 +111,7 @@ static BOOL WINAPI on_event(DWORD event) {
  * once if that is caught.
  */
 static BOOL CALLBACK begin(INIT_ONCE *once, void *arg, void **context) {
-    (void)once;
-    (void)arg;
-    (void)context;
+    (void)once, (void)arg, (void)context;
     (void)handler_of(SIGINT);
     return SetConsoleCtrlHandler(on_event, TRUE);
 }

@@ -238,9 +238,7 @@ int64_t th_os_thread_ran(th_os_thread thread) {
 }
 
 int th_os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {
-    (void)before;
-    (void)in_parent;
-    (void)in_child;
+    (void)before, (void)in_parent, (void)in_child;
     return 0; /* no process forks here */
 }
 

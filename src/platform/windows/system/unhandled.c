@@ -10,8 +10,7 @@ EXCEPTION_DISPOSITION th_context_unhandled(EXCEPTION_RECORD *record, void *frame
 EXCEPTION_DISPOSITION th_context_unhandled(EXCEPTION_RECORD *record, void *frame, CONTEXT *context,
                                            void *dispatcher) {
     EXCEPTION_POINTERS both = {record, context};
-    (void)frame;
-    (void)dispatcher;
+    (void)frame, (void)dispatcher;
     if (record->ExceptionFlags & (EXCEPTION_UNWINDING | EXCEPTION_EXIT_UNWIND)) {
         return ExceptionContinueSearch;
     }

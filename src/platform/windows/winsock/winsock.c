@@ -11,9 +11,7 @@ _Static_assert(sizeof(SOCKET) == sizeof(HANDLE), "a socket is a handle");
 
 static BOOL CALLBACK begin(INIT_ONCE *once, void *arg, void **context) {
     WSADATA data;
-    (void)once;
-    (void)arg;
-    (void)context;
+    (void)once, (void)arg, (void)context;
     return WSAStartup(MAKEWORD(2, 2), &data) == 0;
 }
 
