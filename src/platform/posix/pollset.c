@@ -213,19 +213,17 @@ static int add(set *s, int fd, uint64_t key, const th_os_identity *identity) {
 int th_os_pollset_add(const th_os_pollset *named, int fd, uint64_t key) {
     th_os_identity identity;
     th_os_kind kind;
-    sigset_t before;
     if (th_os_fails(TH_OS_FAULT_POLLSET_ADD)) {
         return -ENOMEM;
     }
     TH_KEEPS_ERRNO;
     int code = th_os_io_kind(fd, &kind, &identity);
-    if (!code) {
-        th_pollset_lock(&before);
-        set *s = th_pollset_set(named);
-        code = s ? add(s, fd, key, &identity) : -EBADF;
-        th_pollset_unlock(&before);
+    if (code) {
+        return code;
     }
-    return code;
+    TH_POLLSET_HELD(before);
+    set *s = th_pollset_set(named);
+    return s ? add(s, fd, key, &identity) : -EBADF;
 }
 
 int th_os_pollset_add_set(const th_os_pollset *named, const th_os_pollset *other, uint64_t key) {
@@ -251,9 +249,7 @@ int th_os_pollset_add_set(const th_os_pollset *named, const th_os_pollset *other
 }
 
 int th_os_pollset_remove(const th_os_pollset *named, int fd) {
-    sigset_t before;
-    int code = -ENOENT;
-    th_pollset_lock(&before);
+    TH_POLLSET_HELD(before);
     const slot *at = th_pollset_slot(fd);
     const set *s = th_pollset_set(named);
     for (member *m = at ? at->members : NULL; m; m = m->next_of_fd) {
@@ -261,22 +257,19 @@ int th_os_pollset_remove(const th_os_pollset *named, int fd) {
             th_pollset_kick(m->set);
             drop_member(m);
             th_pollset_await_askers(&before);
-            code = 0;
-            break;
+            return 0;
         }
     }
-    th_pollset_unlock(&before);
-    return code;
+    return -ENOENT;
 }
 
 void th_pollset_forget(int fd) {
-    sigset_t before;
     slot *at = th_pollset_slot(fd);
     if (!at) {
         return;
     }
     close_other_end(at);
-    th_pollset_lock(&before);
+    TH_POLLSET_HELD(before);
     const bool any = at->members;
     while (at->members) {
         th_pollset_kick(at->members->set);
@@ -285,17 +278,15 @@ void th_pollset_forget(int fd) {
     if (any) {
         th_pollset_await_askers(&before);
     }
-    th_pollset_unlock(&before);
 }
 
 void th_pollset_look_again(int fd, uint32_t bits) {
-    sigset_t before;
     const slot *at = th_pollset_slot(fd);
     if (!at) {
         return;
     }
     TH_KEEPS_ERRNO;
-    th_pollset_lock(&before);
+    TH_POLLSET_HELD(before);
     const uint64_t last = th_pollset_turn();
     for (member *m = at->members; m; m = m->next_of_fd) {
         m->read = bits & TH_OS_IN ? last : m->read;
@@ -305,18 +296,15 @@ void th_pollset_look_again(int fd, uint32_t bits) {
             th_pollset_kick(m->set);
         }
     }
-    th_pollset_unlock(&before);
 }
 
 /* ---- alarms ---- */
 
 int th_os_alarm_open(void) {
-    sigset_t before;
     int alarm = th_os_wakeup_open();
     if (alarm >= 0) {
-        th_pollset_lock(&before);
+        TH_POLLSET_HELD(before);
         th_pollset_slot(alarm)->alarm = TH_FOREVER;
-        th_pollset_unlock(&before);
     }
     return alarm;
 }
@@ -326,34 +314,26 @@ void th_os_alarm_close(int alarm) {
 }
 
 void th_os_alarm_set(int alarm, int64_t at) {
-    sigset_t before;
     TH_KEEPS_ERRNO;
-    th_pollset_lock(&before);
+    TH_POLLSET_HELD(before);
     slot *s = th_pollset_slot(alarm);
-    const bool sooner = s && at < s->alarm;
+    if (s && at < s->alarm) {
+        th_pollset_kick(NULL);
+    }
     if (s) {
         s->alarm = at;
     }
-    if (sooner) {
-        th_pollset_kick(NULL);
-    }
-    th_pollset_unlock(&before);
 }
 
 int th_os_pollset_add_alarm(const th_os_pollset *named, int alarm) {
-    sigset_t before;
-    int code = -EBADF;
-    th_pollset_lock(&before);
+    TH_POLLSET_HELD(before);
     set *s = th_pollset_set(named);
-    if (s) {
-        code = s->alarms_count < ALARMS ? 0 : -ENOSPC;
+    if (!s || s->alarms_count == ALARMS) {
+        return s ? -ENOSPC : -EBADF;
     }
-    if (!code) {
-        s->alarms[s->alarms_count++] = alarm;
-        th_pollset_kick(s);
-    }
-    th_pollset_unlock(&before);
-    return code;
+    s->alarms[s->alarms_count++] = alarm;
+    th_pollset_kick(s);
+    return 0;
 }
 
 int th_os_pollset_wake(const th_os_pollset *named) {
