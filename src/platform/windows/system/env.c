@@ -73,56 +73,40 @@ int th_os_pid(void) {
 
 /* The C library has texts of the oldest numbers alone; these are other systems' for the rest. */
 static const char *text_of_newer(int number) {
-    switch (number) {
-    case ESHUTDOWN:
-        return "Cannot send after transport endpoint shutdown";
-    case ECANCELED:
-        return "Operation canceled";
-    case ETIMEDOUT:
-        return "Connection timed out";
-    case EALREADY:
-        return "Operation already in progress";
-    case EOPNOTSUPP:
-        return "Operation not supported";
-    case EOWNERDEAD:
-        return "Owner died";
-    case ECONNRESET:
-        return "Connection reset by peer";
-    case ECONNREFUSED:
-        return "Connection refused";
-    case EADDRINUSE:
-        return "Address already in use";
-    case EMSGSIZE:
-        return "Message too long";
-    case ENOTSOCK:
-        return "Socket operation on non-socket";
-    case ENOTCONN:
-        return "Transport endpoint is not connected";
-    case EINPROGRESS:
-        return "Operation now in progress";
-    case EOVERFLOW:
-        return "Value too large for defined data type";
-    case EADDRNOTAVAIL:
-        return "Cannot assign requested address";
-    case EAFNOSUPPORT:
-        return "Address family not supported by protocol";
-    case EBADMSG:
-        return "Bad message";
-    case EDESTADDRREQ:
-        return "Destination address required";
-    case EHOSTUNREACH:
-        return "No route to host";
-    case ENETUNREACH:
-        return "Network is unreachable";
-    case ENOBUFS:
-        return "No buffer space available";
-    case ENOPROTOOPT:
-        return "Protocol not available";
-    case EPROTO:
-        return "Protocol error";
-    default:
-        return NULL;
+    static const struct {
+        int number;
+        const char *text;
+    } known[] = {
+        {ESHUTDOWN, "Cannot send after transport endpoint shutdown"},
+        {ECANCELED, "Operation canceled"},
+        {ETIMEDOUT, "Connection timed out"},
+        {EALREADY, "Operation already in progress"},
+        {EOPNOTSUPP, "Operation not supported"},
+        {EOWNERDEAD, "Owner died"},
+        {ECONNRESET, "Connection reset by peer"},
+        {ECONNREFUSED, "Connection refused"},
+        {EADDRINUSE, "Address already in use"},
+        {EMSGSIZE, "Message too long"},
+        {ENOTSOCK, "Socket operation on non-socket"},
+        {ENOTCONN, "Transport endpoint is not connected"},
+        {EINPROGRESS, "Operation now in progress"},
+        {EOVERFLOW, "Value too large for defined data type"},
+        {EADDRNOTAVAIL, "Cannot assign requested address"},
+        {EAFNOSUPPORT, "Address family not supported by protocol"},
+        {EBADMSG, "Bad message"},
+        {EDESTADDRREQ, "Destination address required"},
+        {EHOSTUNREACH, "No route to host"},
+        {ENETUNREACH, "Network is unreachable"},
+        {ENOBUFS, "No buffer space available"},
+        {ENOPROTOOPT, "Protocol not available"},
+        {EPROTO, "Protocol error"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (known[i].number == number) {
+            return known[i].text;
+        }
     }
+    return NULL;
 }
 
 const char *th_os_error_text(int number) {

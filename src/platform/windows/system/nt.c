@@ -52,74 +52,62 @@ const th_nt_calls *th_nt(void) {
     return &calls;
 }
 
-int th_nt_errno(DWORD error) {
-    switch (error) {
-    case ERROR_FILE_NOT_FOUND:
-    case ERROR_PATH_NOT_FOUND:
-    case ERROR_BAD_NETPATH:
-    case ERROR_INVALID_NAME:
-    case ERROR_INVALID_DRIVE:
-    case ERROR_BAD_PATHNAME:
-    case ERROR_BAD_NET_NAME:
-        return ENOENT;
-    case ERROR_DIRECTORY:
-        return ENOTDIR;
-    case ERROR_DIR_NOT_EMPTY:
-        return ENOTEMPTY;
-    case ERROR_NOT_SAME_DEVICE:
-        return EXDEV;
-    case ERROR_FILENAME_EXCED_RANGE:
-        return ENAMETOOLONG;
-    case ERROR_CANT_RESOLVE_FILENAME:
-        return ELOOP;
-    case ERROR_TOO_MANY_LINKS:
-        return EMLINK;
-    case ERROR_WRITE_PROTECT:
-        return EROFS;
-    case ERROR_FILE_TOO_LARGE:
-        return EFBIG;
-    case ERROR_CURRENT_DIRECTORY:
-        return EBUSY;
-    case ERROR_TOO_MANY_OPEN_FILES:
-        return EMFILE;
-    case ERROR_ACCESS_DENIED:
-    case ERROR_SHARING_VIOLATION:
-    case ERROR_DELETE_PENDING:
-    case ERROR_LOCK_VIOLATION:
-    case ERROR_PRIVILEGE_NOT_HELD:
-    case ERROR_ELEVATION_REQUIRED:
-        return EACCES;
-    case ERROR_INVALID_HANDLE:
-        return EBADF;
-    case ERROR_NOT_ENOUGH_MEMORY:
-    case ERROR_OUTOFMEMORY:
-    case ERROR_COMMITMENT_LIMIT:
-    case ERROR_NO_SYSTEM_RESOURCES:
-        return ENOMEM;
-    case ERROR_FILE_EXISTS:
-    case ERROR_ALREADY_EXISTS:
-        return EEXIST;
-    case ERROR_DISK_FULL:
-    case ERROR_HANDLE_DISK_FULL:
-        return ENOSPC;
-    case ERROR_BROKEN_PIPE:
-    case ERROR_NO_DATA:
-    case ERROR_PIPE_NOT_CONNECTED: /* as wine has it */
-        return EPIPE;
-    case ERROR_BAD_EXE_FORMAT:
-    case ERROR_EXE_MACHINE_TYPE_MISMATCH:
-        return ENOEXEC;
-    case ERROR_NOT_SUPPORTED:
-    case ERROR_CALL_NOT_IMPLEMENTED:
-        return ENOSYS;
-    case ERROR_INVALID_FUNCTION:
-    case ERROR_NEGATIVE_SEEK:
-    case ERROR_INVALID_PARAMETER:
-    case ERROR_INVALID_ADDRESS:
-        return EINVAL;
-    default:
-        return EIO;
+int th_nt_find(const th_nt_pair known[], size_t n, DWORD error) {
+    for (size_t i = 0; i < n; i++) {
+        if (known[i].theirs == error) {
+            return known[i].ours;
+        }
     }
+    return EIO;
+}
+
+int th_nt_errno(DWORD error) {
+    static const th_nt_pair known[] = {
+        {ERROR_FILE_NOT_FOUND, ENOENT},
+        {ERROR_PATH_NOT_FOUND, ENOENT},
+        {ERROR_BAD_NETPATH, ENOENT},
+        {ERROR_INVALID_NAME, ENOENT},
+        {ERROR_INVALID_DRIVE, ENOENT},
+        {ERROR_BAD_PATHNAME, ENOENT},
+        {ERROR_BAD_NET_NAME, ENOENT},
+        {ERROR_DIRECTORY, ENOTDIR},
+        {ERROR_DIR_NOT_EMPTY, ENOTEMPTY},
+        {ERROR_NOT_SAME_DEVICE, EXDEV},
+        {ERROR_FILENAME_EXCED_RANGE, ENAMETOOLONG},
+        {ERROR_CANT_RESOLVE_FILENAME, ELOOP},
+        {ERROR_TOO_MANY_LINKS, EMLINK},
+        {ERROR_WRITE_PROTECT, EROFS},
+        {ERROR_FILE_TOO_LARGE, EFBIG},
+        {ERROR_CURRENT_DIRECTORY, EBUSY},
+        {ERROR_TOO_MANY_OPEN_FILES, EMFILE},
+        {ERROR_ACCESS_DENIED, EACCES},
+        {ERROR_SHARING_VIOLATION, EACCES},
+        {ERROR_DELETE_PENDING, EACCES},
+        {ERROR_LOCK_VIOLATION, EACCES},
+        {ERROR_PRIVILEGE_NOT_HELD, EACCES},
+        {ERROR_ELEVATION_REQUIRED, EACCES},
+        {ERROR_INVALID_HANDLE, EBADF},
+        {ERROR_NOT_ENOUGH_MEMORY, ENOMEM},
+        {ERROR_OUTOFMEMORY, ENOMEM},
+        {ERROR_COMMITMENT_LIMIT, ENOMEM},
+        {ERROR_NO_SYSTEM_RESOURCES, ENOMEM},
+        {ERROR_FILE_EXISTS, EEXIST},
+        {ERROR_ALREADY_EXISTS, EEXIST},
+        {ERROR_DISK_FULL, ENOSPC},
+        {ERROR_HANDLE_DISK_FULL, ENOSPC},
+        {ERROR_BROKEN_PIPE, EPIPE},
+        {ERROR_NO_DATA, EPIPE},
+        {ERROR_PIPE_NOT_CONNECTED, EPIPE}, /* as wine has it */
+        {ERROR_BAD_EXE_FORMAT, ENOEXEC},
+        {ERROR_EXE_MACHINE_TYPE_MISMATCH, ENOEXEC},
+        {ERROR_NOT_SUPPORTED, ENOSYS},
+        {ERROR_CALL_NOT_IMPLEMENTED, ENOSYS},
+        {ERROR_INVALID_FUNCTION, EINVAL},
+        {ERROR_NEGATIVE_SEEK, EINVAL},
+        {ERROR_INVALID_PARAMETER, EINVAL},
+        {ERROR_INVALID_ADDRESS, EINVAL},
+    };
+    return th_nt_find(known, sizeof known / sizeof known[0], error);
 }
 
 bool th_nt_wide(const char *text, wchar_t out[], int room) {

@@ -56,6 +56,13 @@ th_nt_own_words *th_nt_own(void);
 /* The errno number, positive, that is nearest to a code of GetLastError. */
 int th_nt_errno(DWORD error);
 
+/* The number that a table has for an error of the system's, or EIO. */
+typedef struct th_nt_pair {
+    DWORD theirs;
+    int ours;
+} th_nt_pair;
+int th_nt_find(const th_nt_pair known[], size_t n, DWORD error);
+
 /* The text in UTF-16 in `out` of `room` words; false: it does not fit, or is no UTF-8. */
 bool th_nt_wide(const char *text, wchar_t out[], int room);
 

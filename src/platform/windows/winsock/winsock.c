@@ -21,10 +21,7 @@ int th_winsock_begin(void) {
 }
 
 int th_winsock_errno(int error) {
-    static const struct {
-        int theirs;
-        int ours;
-    } known[] = {
+    static const th_nt_pair known[] = {
         {WSAEWOULDBLOCK, EAGAIN},
         {WSAEINTR, EINTR},
         {WSAEBADF, EBADF},
@@ -64,12 +61,7 @@ int th_winsock_errno(int error) {
         {WSA_NOT_ENOUGH_MEMORY, ENOMEM},
         {WSA_INVALID_HANDLE, EBADF},
     };
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (known[i].theirs == error) {
-            return known[i].ours;
-        }
-    }
-    return EIO;
+    return th_nt_find(known, sizeof known / sizeof known[0], (DWORD)error);
 }
 
 bool th_is_socket(int fd) {
