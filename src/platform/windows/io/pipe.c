@@ -170,14 +170,13 @@ static int end_new(HANDLE handle, bool is_read) {
     e->own.fd = th_fd_of_handle(handle);
     InitializeSRWLock(&e->lock);
     int code = th_poll_pair(e->own.signal);
-    if (code) {
-        th_os_free(e);
-        return code;
-    }
-    if (!SetFileCompletionNotificationModes(handle, FILE_SKIP_COMPLETION_PORT_ON_SUCCESS) ||
-        !BindIoCompletionCallback(handle, on_end, 0)) {
+    if (!code &&
+        !(SetFileCompletionNotificationModes(handle, FILE_SKIP_COMPLETION_PORT_ON_SUCCESS) &&
+          BindIoCompletionCallback(handle, on_end, 0))) {
         code = -th_nt_errno(GetLastError());
         th_poll_pair_close(e->own.signal);
+    }
+    if (code) {
         th_os_free(e);
         return code;
     }

@@ -12,10 +12,8 @@
 /* The result of a Winsock call: 0 or a code; errno is as before it. */
 #define CODE(call_)                                                                                \
     ({                                                                                             \
-        int saved_ = th_os_errno_get();                                                            \
-        int n_ = (call_) == 0 ? 0 : th_winsock_code();                                             \
-        th_os_errno_set(saved_);                                                                   \
-        n_;                                                                                        \
+        TH_KEEPS_ERRNO;                                                                            \
+        (call_) == 0 ? 0 : th_winsock_code();                                                      \
     })
 
 static const struct sockaddr *system_of(const th_os_address *address) {

@@ -74,22 +74,17 @@
 
 static th_set *set_new(int number) {
     th_set *set = calloc(1, sizeof *set);
-    if (set) {
-        set->port = th_afd_port();
-    }
-    if (set && !set->port) {
+    if (!set || !(set->port = th_afd_port())) {
         free(set);
-        set = NULL;
+        return NULL;
     }
-    if (set) {
-        InitializeSRWLock(&set->lock);
-        set->number = number;
-        th_link_init(&set->members);
-        th_link_init(&set->devices);
-        th_link_init(&set->wanted);
-        th_link_init(&set->ready);
-        th_link_init(&set->places);
-    }
+    InitializeSRWLock(&set->lock);
+    set->number = number;
+    th_link_init(&set->members);
+    th_link_init(&set->devices);
+    th_link_init(&set->wanted);
+    th_link_init(&set->ready);
+    th_link_init(&set->places);
     return set;
 }
 

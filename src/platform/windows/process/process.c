@@ -372,18 +372,19 @@ int th_os_process_start(th_os_process *out, const th_os_program *program, const 
     }
     TH_KEEPS_ERRNO;
     int code = refuse(program, failed);
-    attempt *a = code ? NULL : th_os_alloc(sizeof *a);
-    if (!code && !a) {
-        *failed = "process";
-        code = -ENOMEM;
+    if (code) {
+        return code;
     }
-    if (!code) {
-        *a = (attempt){.program = program};
-        code = prepare(a, failed);
-        code = code ? code : start_prepared(out, a, failed);
-        th_os_free(a->line);
-        th_os_free(a->env);
+    attempt *a = th_os_alloc(sizeof *a);
+    *failed = "process";
+    if (!a) {
+        return -ENOMEM;
     }
+    *a = (attempt){.program = program};
+    code = prepare(a, failed);
+    code = code ? code : start_prepared(out, a, failed);
+    th_os_free(a->line);
+    th_os_free(a->env);
     th_os_free(a);
     return code;
 }
