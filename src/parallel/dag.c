@@ -74,7 +74,8 @@ int thrum_dag_destroy(thrum_dag *dag) {
     if (code || !dag) {
         return code;
     }
-    th_lock_release(&dag->lock); /* the user must not begin a run of a graph that is being destroyed */
+    /* The user must not begin a run of a graph that is being destroyed. */
+    th_lock_release(&dag->lock);
     forget_order(dag);
     give_up(dag, dag->nodes);
     give_up(dag, dag->edges);
