@@ -23,8 +23,10 @@ TH_NORETURN TH_COLD void th_broken(const char *file, int line, const char *condi
 #define th_check(cond) (th_likely(cond) ? (void)0 : th_broken(__FILE__, __LINE__, #cond))
 
 #ifdef NDEBUG
+#define TH_IS_DEBUG false
 #define th_debug(cond) ((void)sizeof(!(cond)))
 #else
+#define TH_IS_DEBUG true
 #define th_debug(cond) th_check(cond)
 #endif
 

@@ -56,6 +56,9 @@ static int wait_in_thread(thrum_sched *sched, thrum_time deadline, th_quiesce_wh
         result = 0; /* one last look */
     }
     delist(sched, &waiter);
+    if (result) {
+        th_deadline_passed(deadline);
+    }
     return result;
 }
 
@@ -69,6 +72,9 @@ static int wait_in_root(th_worker *worker, thrum_time deadline, th_quiesce_what 
     if (!th_quiesce_now(sched, what)) {
         result = th_bound_await(worker, &worker->tie.xquiesced, deadline);
         result = result && th_quiesce_now(sched, what) ? 0 : result; /* one last look */
+        if (result == -ETIMEDOUT) {
+            th_deadline_passed(deadline);
+        }
     }
     delist(sched, &waiter);
     return result;

@@ -26,6 +26,7 @@
 #include "core/basis/affinity.h"
 #include "core/basis/config.h"
 #include "core/state/handle.h"
+#include "core/state/panic.h"
 #include "core/state/thread_exit.h"
 #include "core/state/worker.h"
 #include "core/task/fork_call.h"
@@ -337,6 +338,37 @@ static void end_stop(thrum_sched *sched, uint32_t state) {
     th_os_futex_wake(&sched->xstopping, 1); /* the word may be gone: that is allowed */
 }
 
+/* Handles of ended tasks that still have their results. */
+typedef struct unjoined {
+    unsigned long count;
+    thrum_fn first;
+} unjoined;
+
+static void see_handle(void *ctx, void *object) {
+    unjoined *found = ctx;
+    const thrum_handle *handle = object;
+    /* relaxed: all tasks have ended; who joins one now is late anyway */
+    if (th_load_relaxed(&handle->xjoin) == TH_JOIN_DONE && !found->count++) {
+        found->first = handle->fn;
+    }
+}
+
+/* After the end of all tasks and threads. A program that joins them later is warned in vain. */
+static void report_unjoined(thrum_sched *sched) {
+    unjoined found = {0, NULL};
+    char function[80];
+    if (TH_LIMIT(th_mistakes_count(), false)) {
+        th_slab_each(sched->spawn_slab, see_handle, &found);
+    }
+    if (found.count) {
+        th_os_code_name((uintptr_t)found.first, function, sizeof function, NULL);
+        th_mistake_report(TH_MISTAKE_HANDLES, false,
+                          "at the stop, %lu handles are neither joined nor detached, the first one "
+                          "of a task that ran %s",
+                          found.count, function);
+    }
+}
+
 static int stop(thrum_sched *sched, thrum_time deadline, bool own) {
     if (!sched) {
         return -EINVAL;
@@ -373,6 +405,7 @@ static int stop(thrum_sched *sched, thrum_time deadline, bool own) {
     th_recorder_end(sched);
     /* External threads have no work left here, but may be on their way in or out. */
     th_external_close(sched);
+    report_unjoined(sched);
     sched_free(sched);
     return 0;
 }

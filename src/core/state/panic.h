@@ -1,5 +1,5 @@
 /*
- * panic.h: stopping the program with one line.
+ * panic.h: stopping the program with one line; and one line for a mistake after which it goes on.
  */
 #ifndef TH_PANIC_H
 #define TH_PANIC_H
@@ -9,5 +9,37 @@
 
 /* Writes the line to the scheduler's panic hook, or to stderr; then aborts. NULL: to stderr. */
 TH_NORETURN TH_COLD void th_panic(thrum_sched *sched, const char *line);
+
+/* ---- mistakes: legal, but hardly ever meant (THRUM_CHECK) ---- */
+
+/* Each kind is reported once in a process. */
+typedef enum {
+    TH_MISTAKE_DEADLINE, /* a duration was passed as a deadline */
+    TH_MISTAKE_SLEEP,    /* a sleep is too short to be meant in nanoseconds */
+    TH_MISTAKE_HANDLES,  /* handles that nobody has joined or detached by the stop */
+    TH_MISTAKE_HELD,     /* tasks hold all workers and spares */
+} th_mistake;
+
+/* Whether mistakes are reported: as THRUM_CHECK has it, else in debug builds. Reads it each time. */
+TH_COLD bool th_mistakes_count(void);
+
+/*
+ * Writes "thrum: check: TEXT" to stderr, unless that is off or the kind was reported before. With
+ * `caller`, " (fiber NAME, which runs FUNCTION)" follows. Only for paths that are never hot.
+ */
+TH_COLD TH_PRINTF(3, 4) void th_mistake_report(th_mistake kind, bool caller, const char *format,
+                                               ...);
+
+/* A deadline that has passed, and is as small as durations are. */
+TH_COLD void th_mistake_deadline(int64_t deadline);
+
+#define TH_DURATION_MAX 3600000000000ll /* what is longer is not taken for a duration: an hour */
+
+/* A deadline has passed. In the simulator, where times begin at 0, all look like durations. */
+static inline void th_deadline_passed(int64_t deadline) {
+    if (TH_LIMIT(th_unlikely((uint64_t)deadline - 1 < TH_DURATION_MAX), false)) {
+        th_mistake_deadline(deadline);
+    }
+}
 
 #endif

@@ -321,6 +321,17 @@ void th_slab_close(th_slab *slab) {
     }
 }
 
+void th_slab_each(th_slab *slab, void (*see)(void *ctx, void *object), void *ctx) {
+    const size_t count = per_chunk(slab);
+    th_lock_acquire(&slab->lock);
+    for (size_t i = 0; i < slab->chunks_count; i++) {
+        for (size_t j = 0; j < count; j++) {
+            see(ctx, (char *)slab->chunks[i] + CHUNK_HEAD + j * slab->object_size);
+        }
+    }
+    th_lock_release(&slab->lock);
+}
+
 /* ---- giving memory back ---- */
 
 bool th_slab_period(th_slab *slab, bool first) {

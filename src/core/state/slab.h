@@ -105,6 +105,9 @@ bool th_slab_period(th_slab *slab, bool first);
 /* Gives back a little of them; true while there is more. One caller at a time. */
 bool th_slab_reclaim(th_slab *slab);
 
+/* Calls `see` for all objects, also those in caches, which are zeros before their first use. */
+void th_slab_each(th_slab *slab, void (*see)(void *ctx, void *object), void *ctx);
+
 /* Informs the thread sanitizer, in a task's context, that the slab's memory was made before. */
 #define th_slab_seen(slab) th_tsan_acquire(slab)
 

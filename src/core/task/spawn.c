@@ -3,6 +3,7 @@
  */
 #include "thrum/spawn.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/annotate.h"
@@ -14,6 +15,7 @@
 #include "core/ready/external.h"
 #include "core/ready/submit.h"
 #include "core/ready/waiter.h"
+#include "core/state/panic.h"
 #include "core/state/worker.h"
 #include "core/task/await.h"
 #include "core/task/run.h"
@@ -23,6 +25,9 @@
 #include "core/trace/trace_notes.h"
 #include "platform/platform.h"
 #include "thrum/task.h"
+
+/* A shorter sleep takes less than its own wake; so a count of other units is meant (THRUM_CHECK). */
+#define SHORT_NS 10000u
 
 int thrum_go(thrum_fn fn, void *arg) {
     th_worker *worker = th_here();
@@ -350,6 +355,12 @@ int thrum_sleep_until(thrum_time deadline) {
 }
 
 int thrum_sleep(thrum_time ns) {
+    if (th_unlikely((uint64_t)ns - 1 < SHORT_NS - 1)) {
+        th_mistake_report(TH_MISTAKE_SLEEP, true,
+                          "thrum_sleep(%" PRId64 ") sleeps for so many nanoseconds: other units "
+                          "need THRUM_US, THRUM_MS or THRUM_S",
+                          ns);
+    }
     return thrum_sleep_until(thrum_after(ns));
 }
 

@@ -14,7 +14,7 @@
 
 /* Whether the deadline has passed. Reads the clock only if there is one. */
 static bool has_passed(const th_scope *scope) {
-    return scope->deadline != TH_FOREVER && scope->deadline <= th_os_now();
+    return th_is_late(scope->deadline);
 }
 
 /* Whether a stop has cancelled the owner. A stop does not notify the scopes. */

@@ -200,7 +200,7 @@ uint32_t th_waiter_wait_until(th_waiter *waiter, int64_t deadline) {
     if (released(waiter)) {
         return outcome_of(waiter);
     }
-    if (deadline <= th_os_now() && give_up_waiting(waiter)) {
+    if (th_is_late(deadline) && give_up_waiting(waiter)) {
         return TH_WAIT_TIMEDOUT;
     }
     if (waiter->fiber) {

@@ -10,6 +10,7 @@
 #define TH_WAIT_H
 
 #include "core/ready/waiter.h"
+#include "core/state/panic.h"
 #include "platform/platform.h"
 
 /*
@@ -100,7 +101,11 @@ typedef struct th_wait_kind {
 
 /* Whether the deadline has passed. */
 static inline bool th_is_late(int64_t deadline) {
-    return deadline != TH_FOREVER && deadline <= th_os_now();
+    const bool late = deadline != TH_FOREVER && deadline <= th_os_now();
+    if (late) {
+        th_deadline_passed(deadline);
+    }
+    return late;
 }
 
 /*

@@ -12,6 +12,7 @@
 #include "core/fiber/trim.h"
 #include "core/due/fork_slots.h"
 #include "core/policy/pick.h"
+#include "core/state/panic.h"
 #include "core/due/timer.h"
 #include "core/ready/wake.h"
 #include "core/worker/find.h"
@@ -215,7 +216,14 @@ static bool look(th_worker *worker) {
         begin(worker, now);
         worker->stint.fresh = true;
     }
+    const bool last = called && set->active == sched->workers_count - sched->workers_regular;
     th_lock_release(&set->lock);
+    if (last) {
+        th_mistake_report(TH_MISTAKE_HELD, false,
+                          "tasks that block or compute hold all workers, and the last of the %u "
+                          "spares takes over: call thrum_blocking, or yield",
+                          sched->workers_count - sched->workers_regular);
+    }
     return called;
 }
 

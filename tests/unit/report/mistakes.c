@@ -1,0 +1,218 @@
+/*
+ * mistakes.c: the lines about calls that are legal but hardly ever meant (THRUM_CHECK). Each test
+ * makes its mistake in a process of its own, whose stderr it reads.
+ */
+#include "support/support.h"
+#include "support/times.h"
+
+static void check_run(const thrum_config *config, thrum_fn entry) {
+    CHECK_EQ(thrum_run(config, entry, NULL), 0);
+}
+
+/* What the function prints in a process of its own, with that value of THRUM_CHECK. */
+static const char *printed(const char *value, void (*fn)(void *)) {
+    static char text[4096];
+    CHECK_EQ(setenv("THRUM_CHECK", value, 1), 0);
+    const int status = check_child(fn, NULL, text, sizeof text);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    return text;
+}
+
+/* Whether the text is one line, which begins and goes on like that. */
+static void check_line(const char *text, const char *begin, const char *part) {
+    const char *end = strchr(text, '\n');
+    if (strncmp(text, begin, strlen(begin)) != 0 || !strstr(text, part) || !end || end[1]) {
+        CHECK_STR(text, begin);
+    }
+}
+
+/* ---- a duration as a deadline ---- */
+
+static thrum_event event = THRUM_EVENT_INIT(THRUM_EVENT_AUTO, false);
+
+static int waits_for_durations(void *arg) {
+    (void)arg;
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(thrum_event_wait_until(&event, THRUM_US(7)), -ETIMEDOUT);
+    }
+    CHECK_EQ(thrum_sleep_until(THRUM_US(8)), 0);
+    return 0;
+}
+
+static void wait_in_task(void *arg) {
+    (void)arg;
+    check_run(NULL, waits_for_durations);
+}
+
+static void wait_in_thread(void *arg) {
+    (void)waits_for_durations(arg);
+}
+
+static const char duration[] = "thrum: check: the deadline 7000 looks like a duration, ";
+
+TEST(a_duration_as_a_deadline_is_reported_once) {
+    /* The line names the task; a second such wait prints nothing. */
+    check_line(printed("1", wait_in_task), duration, "(fiber main");
+}
+
+TEST(a_plain_thread_that_passes_a_duration_is_reported) {
+    /* Also without any scheduler. */
+    check_line(printed("1", wait_in_thread), duration, "(fiber none)\n");
+}
+
+static int opens_scope(void *arg) {
+    thrum_scope scope;
+    (void)arg;
+    CHECK_EQ(thrum_scope_open(&scope, THRUM_US(7)), 0);
+    CHECK_EQ(thrum_scope_join(&scope), -ETIMEDOUT);
+    return 0;
+}
+
+static void open_scope(void *arg) {
+    (void)arg;
+    check_run(NULL, opens_scope);
+}
+
+TEST(a_scope_with_a_duration_is_reported) {
+    /* All of its children would be born cancelled. */
+    check_line(printed("1", open_scope), duration, "(fiber main");
+}
+
+static int waits_for_event(void *arg) {
+    return thrum_event_wait(arg);
+}
+
+static void stop_by_duration(void *arg) {
+    thrum_sched *sched;
+    thrum_attr attr = THRUM_ATTR_INIT;
+    (void)arg;
+    CHECK_EQ(thrum_sched_start(&sched, NULL), 0);
+    attr.sched = sched;
+    CHECK_EQ(thrum_go_with(&attr, waits_for_event, &event), 0);
+    CHECK_EQ(thrum_sched_stop_until(sched, THRUM_US(7)), -ETIMEDOUT);
+    CHECK_EQ(thrum_sched_stop(sched), 0);
+}
+
+TEST(a_stop_with_a_duration_is_reported) {
+    /* It cancels at once what it was to wait for. */
+    check_line(printed("1", stop_by_duration), duration, "(fiber none)\n");
+}
+
+/* ---- other mistakes ---- */
+
+static int sleeps_shortly(void *arg) {
+    (void)arg;
+    return thrum_sleep(100) + thrum_sleep(1);
+}
+
+static void sleep_shortly(void *arg) {
+    (void)arg;
+    check_run(NULL, sleeps_shortly);
+}
+
+TEST(a_sleep_of_a_few_nanoseconds_is_reported) {
+    /* Milliseconds were meant. */
+    check_line(printed("1", sleep_shortly), "thrum: check: thrum_sleep(100) sleeps for ",
+               "(fiber main");
+}
+
+static int nothing(void *arg) {
+    (void)arg;
+    return 0;
+}
+
+static int forgets_handles(void *arg) {
+    thrum_handle *handles[5];
+    (void)arg;
+    for (size_t i = 0; i < COUNT_OF(handles); i++) {
+        CHECK_EQ(thrum_spawn(&handles[i], nothing, NULL), 0);
+    }
+    CHECK_EQ(thrum_join(handles[1], NULL), 0);
+    return thrum_detach(handles[2]);
+}
+
+static void forget_handles(void *arg) {
+    (void)arg;
+    check_run(NULL, forgets_handles);
+}
+
+TEST(forgotten_handles_are_counted_at_the_stop) {
+    /* Three of five are neither joined nor detached. */
+    check_line(printed("1", forget_handles),
+               "thrum: check: at the stop, 3 handles are neither joined nor detached, ", "ran ");
+}
+
+static atomic_bool runs;
+
+static int opens(void *arg) {
+    (void)arg;
+    atomic_store(&runs, true);
+    return 0;
+}
+
+static int holds(void *arg) {
+    (void)arg;
+    CHECK_EQ(thrum_go(opens, NULL), 0);
+    SPIN_UNTIL(atomic_load(&runs)); /* until a spare runs it */
+    return 0;
+}
+
+static void hold_all(void *arg) {
+    thrum_config config;
+    (void)arg;
+    thrum_config_init(&config);
+    config.workers = 1;
+    config.workers_spare = 1;
+    config.rescue_ns = INT64_C(1000) * 3600 * 1000000000; /* by nobody else */
+    check_run(&config, holds);
+}
+
+TEST(tasks_that_hold_all_workers_are_reported) {
+    /* The only spare takes over: from now on nobody could. */
+    check_line(printed("1", hold_all), "thrum: check: tasks that block or compute hold all workers",
+               "the last of the 1 spares takes over");
+}
+
+/* ---- no mistakes ---- */
+
+static int does_all_right(void *arg) {
+    thrum_handle *handle;
+    (void)arg;
+    CHECK_EQ(thrum_event_wait_until(&event, 0), -ETIMEDOUT); /* only looks */
+    CHECK_EQ(thrum_event_wait_until(&event, past()), -ETIMEDOUT);
+    CHECK_EQ(thrum_event_wait_until(&event, soon()), -ETIMEDOUT);
+    CHECK_EQ(thrum_sleep(0), 0);
+    nap();
+    CHECK_EQ(thrum_spawn(&handle, nothing, NULL), 0);
+    CHECK_EQ(thrum_join(handle, NULL), 0);
+    CHECK_EQ(thrum_spawn(&handle, nothing, NULL), 0);
+    return thrum_detach(handle);
+}
+
+static void do_all_right(void *arg) {
+    (void)arg;
+    check_run(NULL, does_all_right);
+}
+
+static void do_all_wrong(void *arg) {
+    wait_in_task(arg);
+    sleep_shortly(arg);
+    forget_handles(arg);
+}
+
+TEST(a_correct_program_prints_nothing) {
+    /* Deadlines that have passed, short waits, joined and detached handles. */
+    CHECK_STR(printed("1", do_all_right), "");
+}
+
+TEST(mistakes_are_not_reported_when_that_is_off) {
+    /* THRUM_CHECK=0 holds for debug builds as well. */
+    CHECK_STR(printed("0", do_all_wrong), "");
+}
+
+TEST(each_mistake_has_a_line_of_its_own) {
+    /* Those of other kinds do not silence one. */
+    const char *text = printed("1", do_all_wrong);
+    CHECK(strstr(text, "looks like a duration") && strstr(text, "sleeps for") &&
+          strstr(text, "at the stop"));
+}
