@@ -195,6 +195,11 @@ if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND THRUM_PYTHON AND CMAKE_SYSTEM_PROCESSO
     $<TARGET_FILE:thrum_static>)
 endif()
 
+# Each mistake of docs/guide/ten-mistakes.md has the effect that the page names.
+if(THRUM_PYTHON)
+  house_test(mistakes ${THRUM_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/tools/mistakes.py $<TARGET_FILE:thrum_static>)
+endif()
+
 # Spares stand in under a debugger, under valgrind, and under a quota.
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND NOT THRUM_SANITIZE)
   foreach(where gdb valgrind quota)
