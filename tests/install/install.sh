@@ -77,8 +77,16 @@ if have python3; then
     for function in $(sed -n 's/.*<elf-symbol name=.\(thrum_[a-z_0-9]*\).*/\1/p' "$here/../../abi/thrum.abi"); do
         [ -f "$man/man3/$function.3" ] || { echo "no man page: $function"; exit 1; }
     done
+    # The overview names each header, and its program runs.
+    overview=$man/man7/thrum.7
+    for header in $(cd "$prefix/include" && find thrum.h thrum -name '*.h' -o -name '*.hpp' | grep -v -e /windows/ -e /thrum.hpp); do
+        grep -qxF ".B $header" "$overview" || { echo "not in thrum(7): $header"; exit 1; }
+    done
+    sed -n '/^#include <stdio/,/^int main/{s/\\(dq/"/g;p}' "$overview" >"$work/overview.c"
+    "$cc" -I"$prefix/include" "$work/overview.c" "$libdir/libthrum.a" -lpthread -o "$work/overview"
+    [ "$("$work/overview")" = "hello, world" ] || { echo "the program of thrum(7) fails"; exit 1; }
     [ -f "$prefix/share/doc/thrum/thrum.html" ] || { echo "not installed: thrum.html"; exit 1; }
-    if have groff && (cd "$man" && groff -man -Tutf8 -ww man1/*.1 man3/*.3) 2>&1 >/dev/null | grep .; then
+    if have groff && (cd "$man" && groff -man -Tutf8 -ww man1/*.1 man3/*.3 man7/*.7) 2>&1 >/dev/null | grep .; then
         echo "groff complains"
         exit 1
     fi
