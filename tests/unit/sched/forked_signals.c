@@ -130,7 +130,7 @@ static int spawn_shell(void *arg) {
 
 TEST(posix_spawn_is_told_the_mask) {
     /*
-     * posix_spawn runs no handlers of forks, so the caller names the mask: as docs/blocking.md
+     * posix_spawn runs no handlers of forks, so the caller names the mask: as docs/fork.md
      * shows.
      */
     rig r;
