@@ -39,31 +39,3 @@ int th_os_fails_with(th_os_fault kind) {
 uint32_t th_os_fails_left(th_os_fault kind) {
     return (uint32_t)th_load_relaxed(&th_os_faults[kind]); /* relaxed: a figure for tests */
 }
-
-void th_os_fail_map(uint32_t after, uint32_t times) {
-    th_os_fail(TH_OS_FAULT_MAP, after, times);
-}
-
-void th_os_fail_guard_madvise(uint32_t after, uint32_t times) {
-    th_os_fail(TH_OS_FAULT_GUARD_MADVISE, after, times);
-}
-
-void th_os_fail_guard_mprotect(uint32_t after, uint32_t times) {
-    th_os_fail(TH_OS_FAULT_GUARD_MPROTECT, after, times);
-}
-
-void th_os_fail_thread(uint32_t after, uint32_t times) {
-    th_os_fail(TH_OS_FAULT_THREAD, after, times);
-}
-
-void th_os_fail_alloc(uint32_t after, uint32_t times) {
-    th_os_fail(TH_OS_FAULT_ALLOC, after, times);
-}
-
-void th_os_fail_barrier(uint32_t after, uint32_t times) {
-    th_os_fail(TH_OS_FAULT_BARRIER, after, times);
-}
-
-void th_os_fail_ran(uint32_t after, uint32_t times) {
-    th_os_fail(TH_OS_FAULT_RAN, after, times);
-}

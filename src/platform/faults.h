@@ -59,13 +59,6 @@ typedef enum th_os_fault {
 void th_os_fail(th_os_fault kind, uint32_t after, uint32_t times);
 /* The same; they fail with this negative code. For kinds whose calls use it. */
 void th_os_fail_with(th_os_fault kind, int code, uint32_t after, uint32_t times);
-void th_os_fail_map(uint32_t after, uint32_t times);
-void th_os_fail_guard_madvise(uint32_t after, uint32_t times);
-void th_os_fail_guard_mprotect(uint32_t after, uint32_t times);
-void th_os_fail_thread(uint32_t after, uint32_t times);
-void th_os_fail_alloc(uint32_t after, uint32_t times);
-void th_os_fail_barrier(uint32_t after, uint32_t times);
-void th_os_fail_ran(uint32_t after, uint32_t times);
 
 /* How many of the ordered failures have not happened yet. */
 uint32_t th_os_fails_left(th_os_fault kind);

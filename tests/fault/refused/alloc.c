@@ -9,7 +9,7 @@
 
 static void fail_everything(rig *r, bool on) {
     atomic_store(&r->fail_all, on);
-    th_os_fail_alloc(0, on ? UINT32_MAX : 0);
+    th_os_fail(TH_OS_FAULT_ALLOC, 0, on ? UINT32_MAX : 0);
 }
 
 static int answer(void *arg) {

@@ -29,7 +29,7 @@ static int children(void *arg) {
 }
 
 static void begin_refused(rig *r) {
-    th_os_fail_barrier(0, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_BARRIER, 0, UINT32_MAX);
     rig_begin(r, 0);
     CHECK(!r->sched->can_order); /* the barrier was asked for, or there is none */
 }
@@ -105,7 +105,7 @@ TEST(stop_until_comes_back_though_the_barrier_is_refused_for_good) {
     CHECK_EQ(thrum_go_with(&attr, wait_timed, &b), 0);
     SPIN_UNTIL(atomic_load(&b.waiting) == 2);
     CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
-    th_os_fail_barrier(0, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_BARRIER, 0, UINT32_MAX);
     CHECK_EQ(thrum_sched_stop_until(r.sched, past()), -ETIMEDOUT);
     CHECK(th_os_fails_left(TH_OS_FAULT_BARRIER) < UINT32_MAX); /* the barrier was asked for */
     CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
@@ -114,7 +114,7 @@ TEST(stop_until_comes_back_though_the_barrier_is_refused_for_good) {
     thrum_sem_post(&b.sem);
     CHECK_EQ(thrum_sched_stop(r.sched), 0);
     CHECK_EQ(b.untimed, 0);
-    th_os_fail_barrier(0, 0);
+    th_os_fail(TH_OS_FAULT_BARRIER, 0, 0);
 }
 
 static int wait_twice(void *arg) {
@@ -137,7 +137,7 @@ TEST(cancel_though_the_barrier_is_refused_for_good) {
     CHECK_EQ(thrum_spawn_with(&handle, &attr, wait_twice, &b), 0);
     SPIN_UNTIL(atomic_load(&b.waiting) == 1);
     CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
-    th_os_fail_barrier(0, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_BARRIER, 0, UINT32_MAX);
     CHECK_EQ(thrum_cancel(handle), 0);
     CHECK(th_os_fails_left(TH_OS_FAULT_BARRIER) < UINT32_MAX); /* the barrier was asked for */
     CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);
@@ -147,7 +147,7 @@ TEST(cancel_though_the_barrier_is_refused_for_good) {
     CHECK_EQ(b.untimed, 0);
     CHECK_EQ(b.timed, -ECANCELED);
     rig_stop(&r);
-    th_os_fail_barrier(0, 0);
+    th_os_fail(TH_OS_FAULT_BARRIER, 0, 0);
 }
 
 typedef struct scoped {
@@ -161,7 +161,7 @@ static int cancel_scope(void *arg) {
     CHECK_EQ(thrum_scope_go(&s->scope, wait_twice, &s->b), 0);
     YIELD_UNTIL(atomic_load(&s->b.waiting) == 1);
     needs_barrier(thrum_sched_current());
-    th_os_fail_barrier(0, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_BARRIER, 0, UINT32_MAX);
     thrum_scope_cancel(&s->scope);
     CHECK(th_os_fails_left(TH_OS_FAULT_BARRIER) < UINT32_MAX); /* the barrier was asked for */
     thrum_sem_post(&s->b.sem);
@@ -172,7 +172,7 @@ static int cancel_scope(void *arg) {
         CHECK_EQ(s->b.untimed, -ECANCELED);
         CHECK(s->b.timed == 0 || s->b.timed == -ECANCELED);
     }
-    th_os_fail_barrier(0, 0);
+    th_os_fail(TH_OS_FAULT_BARRIER, 0, 0);
     return 0;
 }
 
@@ -193,7 +193,7 @@ TEST(dump_though_the_barrier_is_refused_for_good) {
     r.config.deadlock = must_not_report;
     rig_start(&r);
     needs_barrier(r.sched);
-    th_os_fail_barrier(0, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_BARRIER, 0, UINT32_MAX);
     thrum_sem_init(&b.sem, 0);
     rig_go(&r, wait_untimed, &b);
     SPIN_UNTIL(atomic_load(&b.waiting) == 1);
@@ -211,7 +211,7 @@ TEST(dump_though_the_barrier_is_refused_for_good) {
     free(text);
     thrum_sem_post(&b.sem);
     rig_wait_done(&r);
-    th_os_fail_barrier(0, 0); /* not earlier: a worker may look as late as it likes */
+    th_os_fail(TH_OS_FAULT_BARRIER, 0, 0); /* not earlier: a worker may look as late as it likes */
     CHECK_EQ(b.untimed, 0);
     rig_stop(&r);
 }
@@ -235,7 +235,7 @@ static int fork_and_spin(void *arg) {
     thrum_fork forks[FORKS];
     (void)arg;
     needs_barrier(thrum_sched_current());
-    th_os_fail_barrier(0, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_BARRIER, 0, UINT32_MAX);
     for (int i = 0; i < FORKS; i++) {
         thrum_fork_start(&forks[i], count_fork, NULL);
     }
@@ -246,7 +246,7 @@ static int fork_and_spin(void *arg) {
         CHECK_EQ(thrum_fork_join(&forks[i]), 0);
     }
     CHECK_EQ(atomic_exchange(&forks_run, 0), FORKS);
-    th_os_fail_barrier(0, 0);
+    th_os_fail(TH_OS_FAULT_BARRIER, 0, 0);
     return 0;
 }
 

@@ -10,7 +10,7 @@
 
 static void no_memory(rig *r, bool on) {
     atomic_store(&r->fail_all, on);
-    th_os_fail_alloc(0, on ? UINT32_MAX : 0);
+    th_os_fail(TH_OS_FAULT_ALLOC, 0, on ? UINT32_MAX : 0);
 }
 
 static void in_task(thrum_fn fn) {
@@ -27,9 +27,9 @@ TEST(a_channel_cannot_be_made) {
     const size_t capacities[] = {0, 1, 100, THRUM_UNBOUNDED};
     for (size_t i = 0; i < COUNT_OF(capacities); i++) {
         thrum_chan *chan = NULL;
-        th_os_fail_alloc(0, 1);
+        th_os_fail(TH_OS_FAULT_ALLOC, 0, 1);
         const int result = thrum_chan_create(&chan, 24, capacities[i]);
-        th_os_fail_alloc(0, 0);
+        th_os_fail(TH_OS_FAULT_ALLOC, 0, 0);
         CHECK_EQ(result, -ENOMEM);
         CHECK(chan == NULL);
         CHECK_EQ(thrum_chan_create(&chan, 24, capacities[i]), 0);

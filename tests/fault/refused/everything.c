@@ -92,9 +92,9 @@ TEST(nth_mapping) {
 TEST(nth_guard) {
     /* Another kind of guard is taken. */
     nth("guard, madvise", TH_OS_FAULT_GUARD_MADVISE, -ENOMEM);
-    th_os_fail_guard_madvise(0, UINT32_MAX); /* now the other kind is asked for */
+    th_os_fail(TH_OS_FAULT_GUARD_MADVISE, 0, UINT32_MAX); /* now the other kind is asked for */
     nth("guard, mprotect", TH_OS_FAULT_GUARD_MPROTECT, -ENOMEM);
-    th_os_fail_guard_madvise(0, 0);
+    th_os_fail(TH_OS_FAULT_GUARD_MADVISE, 0, 0);
 }
 
 TEST(nth_thread) {

@@ -235,7 +235,7 @@ static int memory_body(void *arg) {
         if (cases[i].call == do_list || cases[i].call == do_lock) {
             continue; /* they make several calls, of which others would be refused */
         }
-        th_os_fail_alloc(0, 1);
+        th_os_fail(TH_OS_FAULT_ALLOC, 0, 1);
         CHECK_EQ(cases[i].call(), -ENOMEM);
         CHECK_EQ(th_os_fails_left(TH_OS_FAULT_ALLOC), 0);
         CHECK_EQ(cases[i].call(), 0);
@@ -262,7 +262,7 @@ TEST(no_thread_for_an_operation) {
     rig_begin(&r, 1);
     in_dir(path);
     CHECK_EQ(close(open("a", O_CREAT | O_WRONLY, 0600)), 0);
-    th_os_fail_thread(0, 1);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, 1);
     CHECK_EQ(rig_run(&r, stat_result, NULL), -EAGAIN);
     CHECK_EQ(figures().threads, 0);
     CHECK_EQ(rig_run(&r, stat_result, NULL), 0);
@@ -293,7 +293,7 @@ TEST(no_thread_is_not_taken_for_a_lock_of_others) {
     rig_begin(&r, 1);
     in_dir(path);
     CHECK_EQ(thrum_file_adopt(&io, file_opened("a", false)), 0);
-    th_os_fail_thread(0, 2);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, 2);
     CHECK_EQ(rig_run(&r, try_lock_result, NULL), -EAGAIN);
     CHECK_EQ(rig_run(&r, lock_result, NULL), -EAGAIN);
     CHECK_EQ(rig_run(&r, try_lock_result, NULL), 0);
@@ -371,10 +371,10 @@ TEST(no_memory_for_the_record_of_a_file) {
     /* What was opened is closed. */
     thrum_io none;
     const int before = fds_open();
-    th_os_fail_map(0, 1);
+    th_os_fail(TH_OS_FAULT_MAP, 0, 1);
     CHECK_EQ(thrum_file_open(&none, FILE_NULL, THRUM_FILE_READ, 0, THRUM_FOREVER), -ENOMEM);
     CHECK_EQ(fds_open(), before);
-    th_os_fail_map(0, 1);
+    th_os_fail(TH_OS_FAULT_MAP, 0, 1);
     const int code = thrum_watch_open(&none);
     if (code == -EMFILE) {
         CHECK_SKIP("other programs have all watches that the user may open");

@@ -52,7 +52,7 @@ static int fork_and_keep(void *arg) {
         CHECK_SKIP("the system has no barrier");
     }
     SPIN_UNTIL(atomic_load(&p->held));
-    th_os_fail_barrier(0, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_BARRIER, 0, UINT32_MAX);
     thrum_fork_start(&p->stolen, look, p);
     for (size_t i = 0; i < COUNT_OF(p->kept); i++) {
         thrum_fork_start(&p->kept[i], count, p);
@@ -64,7 +64,7 @@ static int fork_and_keep(void *arg) {
     }
     CHECK_EQ(thrum_fork_join(&p->stolen), 0);
     CHECK_EQ(atomic_load(&p->calls), COUNT_OF(p->kept));
-    th_os_fail_barrier(0, 0);
+    th_os_fail(TH_OS_FAULT_BARRIER, 0, 0);
     return 0;
 }
 

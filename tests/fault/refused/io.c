@@ -163,7 +163,7 @@ TEST(no_mapping_for_a_record) {
     thrum_io io = {0, 0};
     CHECK_EQ(pipe(fds), 0);
     const int flags = fcntl(fds[0], F_GETFL);
-    th_os_fail_map(0, 1);
+    th_os_fail(TH_OS_FAULT_MAP, 0, 1);
     CHECK_EQ(thrum_io_adopt(&io, fds[0]), -ENOMEM);
     CHECK_EQ(th_os_fails_left(TH_OS_FAULT_MAP), 0);
     CHECK_EQ(io.turn, 0);
@@ -193,9 +193,9 @@ TEST(a_second_scheduler_has_no_memory) {
     ends_open_half(&s.e, UNIX);
     CHECK_EQ(rig_run(&r[0], reads_two_in_vain, &s), 0);
     s.code = -ENOMEM;
-    th_os_fail_alloc(0, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_ALLOC, 0, UINT32_MAX);
     CHECK_EQ(rig_run(&r[1], reads_two_in_vain, &s), 0);
-    th_os_fail_alloc(0, 0);
+    th_os_fail(TH_OS_FAULT_ALLOC, 0, 0);
     s.code = -ETIMEDOUT;
     CHECK_EQ(rig_run(&r[0], reads_two_in_vain, &s), 0);
     CHECK_EQ(rig_run(&r[1], reads_two_in_vain, &s), 0);

@@ -9,7 +9,7 @@
 #include "platform/faults.h"
 
 static void refuse_maps(bool on) {
-    th_os_fail_map(0, on ? UINT32_MAX : 0);
+    th_os_fail(TH_OS_FAULT_MAP, 0, on ? UINT32_MAX : 0);
 }
 
 static uint32_t refused(void) {
@@ -26,7 +26,7 @@ TEST(start_fails_at_each_mapping) {
     for (uint32_t n = 0;; n++) {
         rig r;
         rig_init(&r);
-        th_os_fail_map(n, UINT32_MAX); /* smaller ones are tried, too */
+        th_os_fail(TH_OS_FAULT_MAP, n, UINT32_MAX); /* smaller ones are tried, too */
         const int error = thrum_sched_start(&r.sched, &r.config);
         const bool had_all = th_os_fails_left(TH_OS_FAULT_MAP) == UINT32_MAX;
         refuse_maps(false);

@@ -18,7 +18,7 @@ TEST(no_memory_for_the_first_record) {
     thrum_io io;
     char where[THRUM_ADDRESS_TEXT];
     const int before = open_count();
-    th_os_fail_map(0, 1);
+    th_os_fail(TH_OS_FAULT_MAP, 0, 1);
     CHECK_EQ(thrum_listen(&io, "tcp:127.0.0.1:0", NULL), -ENOMEM);
     CHECK_EQ(open_count(), before);
     io = listen_at("tcp:127.0.0.1:0", where);
@@ -112,7 +112,7 @@ static int dial_body(void *arg) {
     CHECK_EQ(thrum_dial(&near, where, THRUM_FOREVER), -EMFILE);
     th_os_fail(TH_OS_FAULT_CONNECT, 0, 1);
     CHECK_EQ(thrum_dial(&near, where, THRUM_FOREVER), -ENOBUFS);
-    th_os_fail_alloc(0, 1);
+    th_os_fail(TH_OS_FAULT_ALLOC, 0, 1);
     CHECK_EQ(thrum_dial(&near, where, THRUM_FOREVER), -ENOMEM);
     CHECK_EQ(open_count(), before);
     CHECK_EQ(thrum_dial(&near, where, THRUM_FOREVER), 0);
@@ -139,10 +139,10 @@ static int dial_many_times(void *arg) {
         const int before = open_count();
         char to[THRUM_ADDRESS_TEXT];
         snprintf(to, sizeof to, "tcp:localhost%s", strrchr(where, ':'));
-        th_os_fail_alloc(n, 1);
+        th_os_fail(TH_OS_FAULT_ALLOC, n, 1);
         int code = thrum_dial(&near, to, THRUM_FOREVER);
         refused = th_os_fails_left(TH_OS_FAULT_ALLOC) == 0;
-        th_os_fail_alloc(0, 0);
+        th_os_fail(TH_OS_FAULT_ALLOC, 0, 0);
         CHECK(code == 0 || (code == -ENOMEM && refused));
         if (code == 0) {
             CHECK_EQ(thrum_accept(listener, &far), 0);
@@ -259,7 +259,7 @@ static int names_body(void *arg) {
         th_jobs_read(&th_resolver_jobs, &figures); /* the next one needs a thread of its own */
         thrum_yield();
     } while (figures.threads);
-    th_os_fail_thread(0, 1);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, 1);
     CHECK_EQ(thrum_resolve("localhost", 80, 0, found, 4, THRUM_FOREVER), -EAGAIN);
     CHECK(thrum_resolve("localhost", 80, 0, found, 4, THRUM_FOREVER) > 0);
     return 0;

@@ -18,7 +18,7 @@ static int answer(void *arg) {
 TEST(channel_without_memory) {
     /* The channel is not made. */
     thrum_chan *chan = NULL;
-    th_os_fail_alloc(0, 1);
+    th_os_fail(TH_OS_FAULT_ALLOC, 0, 1);
     CHECK_EQ(thrum_chan_create(&chan, sizeof(int), 4), -ENOMEM);
     CHECK_EQ(thrum_chan_create(&chan, sizeof(int), 4), 0);
     CHECK_EQ(thrum_chan_destroy(chan), 0);
@@ -28,7 +28,7 @@ TEST(channel_without_memory) {
 static int fill(thrum_chan *chan) {
     int n = 0;
     int result = 0;
-    th_os_fail_alloc(0, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_ALLOC, 0, UINT32_MAX);
     while ((result = thrum_chan_send(chan, &n)) == 0) {
         n++;
         CHECK(n < 1000000);
@@ -49,7 +49,7 @@ static int send_without_memory(void *arg) {
     thrum_case cases[] = {THRUM_SEND_CASE(chan, &n)};
     CHECK_EQ(thrum_select(cases, 1, THRUM_FOREVER), -ENOMEM);
     CHECK_EQ(thrum_select(cases, 1, 0), -ENOMEM);
-    th_os_fail_alloc(0, 0);
+    th_os_fail(TH_OS_FAULT_ALLOC, 0, 0);
     CHECK_EQ(thrum_select(cases, 1, THRUM_FOREVER), 0);
     for (int i = 0; i <= n; i++) {
         CHECK_EQ(thrum_chan_recv(chan, &number), 0);
@@ -77,13 +77,13 @@ static int select_without_memory(void *arg) {
     for (int i = 0; i < CASES; i++) {
         cases[i] = THRUM_RECV_CASE(chan, &got);
     }
-    th_os_fail_alloc(0, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_ALLOC, 0, UINT32_MAX);
     CHECK_EQ(thrum_select(cases, CASES, THRUM_FOREVER), -ENOMEM);
     CHECK_EQ(thrum_select(cases, CASES, past()), -ETIMEDOUT); /* it does not wait */
     CHECK_EQ(thrum_chan_try_send(chan, &number), 0);
     CHECK(thrum_select(cases, CASES, THRUM_FOREVER) >= 0); /* it does not wait here either */
     CHECK_EQ(got, 7);
-    th_os_fail_alloc(0, 0);
+    th_os_fail(TH_OS_FAULT_ALLOC, 0, 0);
     CHECK_EQ(thrum_select(cases, CASES, soon()), -ETIMEDOUT);
     CHECK_EQ(thrum_chan_destroy(chan), 0);
     return 0;
@@ -98,7 +98,7 @@ TEST(select_over_a_crowd_without_memory) {
 
 static int wait_for_other(void *arg) {
     rig *other = arg;
-    th_os_fail_thread(0, 2);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, 2);
     CHECK_EQ(thrum_sched_wait_idle(other->sched, THRUM_FOREVER), -EAGAIN);
     CHECK_EQ(thrum_sched_wait_done(other->sched, THRUM_FOREVER), -EAGAIN);
     CHECK_EQ(thrum_sched_wait_idle(other->sched, THRUM_FOREVER), 0);
@@ -161,11 +161,11 @@ TEST(bind_fails_at_each_mapping) {
     for (uint32_t n = 0; refused; n++) {
         rig r;
         rig_begin(&r, 0);
-        th_os_fail_map(n, 1);
+        th_os_fail(TH_OS_FAULT_MAP, n, 1);
         const int error = thrum_sched_bind(r.sched);
         CHECK(error == 0 || error == -ENOMEM);
         refused = th_os_fails_left(TH_OS_FAULT_MAP) == 0;
-        th_os_fail_map(0, 0);
+        th_os_fail(TH_OS_FAULT_MAP, 0, 0);
         if (error != 0) {
             CHECK_EQ(thrum_sched_bind(r.sched), 0);
         }

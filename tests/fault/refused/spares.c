@@ -18,9 +18,9 @@ TEST(no_spare_can_be_started) {
     /* Nobody takes over then; everything else goes on, and nothing is left behind. */
     static hold h;
     held_init_spares(&h);
-    th_os_fail_thread(h.r.config.workers, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_THREAD, h.r.config.workers, UINT32_MAX);
     held_start(&h);
-    th_os_fail_thread(0, 0);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, 0);
     held_begin(&h, HELD_READING, held_regular(&h), true);
     held_open(&h);
     held_end(&h);
@@ -32,27 +32,27 @@ TEST(the_next_spare_cannot_be_started) {
     /* The first one takes over, again and again: who else would run what opens the hold? */
     static hold h;
     held_init_spares(&h);
-    th_os_fail_thread(h.r.config.workers + 1, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_THREAD, h.r.config.workers + 1, UINT32_MAX);
     held_start(&h);
     for (int i = 0; i < 3; i++) {
         hold_once(&h, HELD_READING);
     }
     CHECK_EQ(held_metrics(&h).workers, held_regular(&h) + 1);
-    th_os_fail_thread(0, 0);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, 0);
     held_stop(&h);
 }
 
-static void refuse_first(void (*fail)(uint32_t after, uint32_t times), uint32_t after) {
+static void refuse_first(th_os_fault kind, uint32_t after) {
     static hold h;
     held_init_spares(&h);
     h.r.config.alloc = NULL; /* the system's, which fails on demand */
     h.r.config.free = NULL;
     held_start(&h);
     held_begin(&h, HELD_READING, held_regular(&h), true);
-    fail(after, 1);
+    th_os_fail(kind, after, 1);
     open_by_post(&h);
     held_end(&h);
-    fail(0, 0);
+    th_os_fail(kind, 0, 0);
     hold_once(&h, HELD_WAITING);
     held_stop(&h);
 }
@@ -60,13 +60,13 @@ static void refuse_first(void (*fail)(uint32_t after, uint32_t times), uint32_t 
 TEST(a_spare_has_no_memory_at_first) {
     /* A second later it has; what waits runs then. */
     for (uint32_t after = 0; after < 5; after++) {
-        refuse_first(th_os_fail_alloc, after);
+        refuse_first(TH_OS_FAULT_ALLOC, after);
     }
 }
 
 TEST(a_spare_has_no_stack_at_first) {
     /* A second later it has; what waits runs then. */
-    refuse_first(th_os_fail_map, 0);
+    refuse_first(TH_OS_FAULT_MAP, 0);
 }
 
 enum { CROWD = 300 };
@@ -105,7 +105,7 @@ TEST(tasks_that_wait_for_a_stack_bring_a_spare) {
     rig_go(&h.r, keeps_the_last_worker, &h);
     CHECK_EQ(thrum_sched_wait_idle(h.r.sched, THRUM_FOREVER), 0);
     held_begin(&h, HELD_WAITING, held_regular(&h) - 1, true);
-    th_os_fail_map(0, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_MAP, 0, UINT32_MAX);
     for (int i = 0; i < CROWD; i++) {
         rig_go(&h.r, waits_or_opens, &h);
     }
@@ -113,7 +113,7 @@ TEST(tasks_that_wait_for_a_stack_bring_a_spare) {
     thrum_sem_post(&keeper_goes);
     SPIN_UNTIL(atomic_load(&h.passes) == 1);
     atomic_store(&stacks_are_back, true);
-    th_os_fail_map(0, 0);
+    th_os_fail(TH_OS_FAULT_MAP, 0, 0);
     held_end(&h);
     for (int i = 0; i < CROWD; i++) {
         thrum_sem_post(&h.sem);
@@ -149,11 +149,11 @@ TEST(processor_times_are_not_known) {
     /* All count as computing: one spare takes over. */
     static hold h;
     held_init_spares(&h);
-    th_os_fail_ran(0, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_RAN, 0, UINT32_MAX);
     held_start(&h);
     for (int way = 0; way < HELD_WAYS; way++) {
         hold_once(&h, (held_way)way);
     }
-    th_os_fail_ran(0, 0);
+    th_os_fail(TH_OS_FAULT_RAN, 0, 0);
     held_stop(&h);
 }

@@ -140,10 +140,10 @@ TEST(writing_without_memory) {
             if (i != 0) {
                 rig_begin(&r, 0);
             }
-            th_os_fail_alloc(nth, 1);
+            th_os_fail(TH_OS_FAULT_ALLOC, nth, 1);
             CHECK_EQ(i != 0 ? rig_run(&r, write_all, &s) : write_all(&s), 0);
             const bool all = th_os_fails_left(TH_OS_FAULT_ALLOC) != 0;
-            th_os_fail_alloc(0, 0);
+            th_os_fail(TH_OS_FAULT_ALLOC, 0, 0);
             demand(&s.p, "abc123456longer than the buffer isalso longer than that");
             pair_close(&s.p);
             if (i != 0) {
@@ -185,7 +185,7 @@ TEST(opening_a_shared_stream_without_memory) {
     options.shared = true;
     CHECK_EQ(pipe(ends), 0);
     CHECK_EQ(thrum_io_adopt(&io, ends[0]), 0);
-    th_os_fail_alloc(0, 1);
+    th_os_fail(TH_OS_FAULT_ALLOC, 0, 1);
     CHECK_EQ(thrum_stream_open(&stream, io, &options), -ENOMEM);
     CHECK_EQ(thrum_stream_open(&stream, io, &options), 0);
     CHECK_EQ(thrum_stream_close(&stream), 0);

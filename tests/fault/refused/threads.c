@@ -18,12 +18,12 @@ TEST(no_thread_at_all) {
     /* The start fails with -EAGAIN, leaves nothing behind, and later it starts. */
     rig r;
     rig_init(&r);
-    th_os_fail_thread(0, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, UINT32_MAX);
     CHECK_EQ(thrum_sched_start(&r.sched, &r.config), -EAGAIN);
     rig_check_freed(&r);
     CHECK_EQ(thrum_run(&r.config, answer, NULL), -EAGAIN);
     rig_check_freed(&r);
-    th_os_fail_thread(0, 0);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, 0);
     rig_start(&r);
     CHECK_EQ(rig_run(&r, answer, NULL), 42);
     rig_stop(&r);
@@ -49,7 +49,7 @@ TEST(fewer_threads_than_asked_for) {
         rig r;
         rig_init(&r);
         r.config.workers = 5;
-        th_os_fail_thread(had, 1);
+        th_os_fail(TH_OS_FAULT_THREAD, had, 1);
         rig_start(&r);
         CHECK_EQ(th_os_fails_left(TH_OS_FAULT_THREAD), 0);
         CHECK_EQ(thrum_sched_parallelism(r.sched), had);
@@ -99,7 +99,7 @@ TEST(hooks_are_paired_when_threads_are_refused) {
         h.r.config.workers = 6;
         h.r.config.worker_start = on_start;
         h.r.config.worker_stop = on_stop;
-        th_os_fail_thread(had, 1);
+        th_os_fail(TH_OS_FAULT_THREAD, had, 1);
         if (had == 0) {
             CHECK_EQ(thrum_sched_start(&h.r.sched, &h.r.config), -EAGAIN);
             rig_check_freed(&h.r);
@@ -122,16 +122,16 @@ TEST(hooks_are_paired_when_threads_are_refused) {
 static int call_without_threads(void *arg) {
     int result = 7;
     (void)arg;
-    th_os_fail_thread(0, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, UINT32_MAX);
     CHECK_EQ(thrum_blocking(answer, NULL, &result), -EAGAIN);
     CHECK_EQ(result, 7);
     CHECK_EQ(thrum_blocking(answer, NULL, &result), -EAGAIN);
-    th_os_fail_thread(0, 0);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, 0);
     CHECK_EQ(thrum_blocking(answer, NULL, &result), 0);
     CHECK_EQ(result, 42);
-    th_os_fail_thread(0, UINT32_MAX); /* there is one thread now: it serves all */
+    th_os_fail(TH_OS_FAULT_THREAD, 0, UINT32_MAX); /* there is one thread now: it serves all */
     CHECK_EQ(thrum_blocking(answer, NULL, &result), 0);
-    th_os_fail_thread(0, 0);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, 0);
     return 0;
 }
 
@@ -174,11 +174,11 @@ TEST(blocking_calls_while_threads_are_refused_now_and_then) {
     r.config.blocking_keepalive = 0;
     rig_start(&r);
     for (int i = 0; i < 20; i++) {
-        th_os_fail_thread((uint32_t)i % 3, 2);
+        th_os_fail(TH_OS_FAULT_THREAD, (uint32_t)i % 3, 2);
         rig_go(&r, call_with_failures, NULL);
     }
     rig_wait_done(&r);
-    th_os_fail_thread(0, 0);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, 0);
     CHECK_EQ(atomic_load(&calls), 400);
     rig_stop(&r);
 }
@@ -195,16 +195,16 @@ static void tell_that_it_ran(thrum_task *self, void *arg) {
 
 static int stop_without_threads(void *arg) {
     rig *other = arg;
-    th_os_fail_thread(0, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, UINT32_MAX);
     CHECK_EQ(thrum_sched_stop(other->sched), -EAGAIN);
     CHECK_EQ(thrum_task_post(other->sched, &refused), 0); /* the other scheduler goes on */
     CHECK_EQ(thrum_sem_wait(&ran), 0);
-    th_os_fail_thread(0, 0);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, 0);
     CHECK_EQ(thrum_sched_stop_until(other->sched, 0), -ETIMEDOUT);
-    th_os_fail_thread(0, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, UINT32_MAX);
     CHECK_EQ(thrum_sched_stop(other->sched), -EAGAIN);
     CHECK_EQ(thrum_task_post(other->sched, &refused), -ESHUTDOWN); /* it is still stopping */
-    th_os_fail_thread(0, 0);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, 0);
     return 0;
 }
 
@@ -238,10 +238,10 @@ static void *binds(void *arg) {
 static int fails_to_stop(void *arg) {
     rig *other = arg;
     pthread_t thread;
-    th_os_fail_thread(0, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, UINT32_MAX);
     CHECK_EQ(thrum_sched_stop(other->sched), -EAGAIN);
     CHECK_EQ(thrum_sched_stop_until(other->sched, 0), -EAGAIN);
-    th_os_fail_thread(0, 0);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, 0);
     rig_go(other, answer, NULL);
     CHECK_EQ(pthread_create(&thread, NULL, binds, other), 0);
     CHECK_EQ(pthread_join(thread, NULL), 0);

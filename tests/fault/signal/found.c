@@ -7,7 +7,7 @@
 #include "support/support.h"
 
 static void refuse_maps(bool on) {
-    th_os_fail_map(0, on ? UINT32_MAX : 0);
+    th_os_fail(TH_OS_FAULT_MAP, 0, on ? UINT32_MAX : 0);
 }
 
 static uint32_t refused(void) {

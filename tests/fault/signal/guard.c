@@ -272,11 +272,11 @@ TEST(auto_falls_back_when_guards_are_refused) {
     rig r;
     rig_init(&r);
     r.config.guard = THRUM_GUARD_AUTO;
-    th_os_fail_guard_madvise(0, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_GUARD_MADVISE, 0, UINT32_MAX);
     rig_start(&r);
     CHECK_EQ(rig_run(&r, answer, NULL), 42);
     rig_stop(&r);
-    th_os_fail_guard_mprotect(0, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_GUARD_MPROTECT, 0, UINT32_MAX);
     rig_start(&r);
     CHECK_EQ(rig_run(&r, answer, NULL), 42);
     rig_stop(&r);
@@ -287,11 +287,11 @@ TEST(forced_guard_that_is_refused_is_an_error) {
     rig r;
     rig_init(&r);
     r.config.guard = THRUM_GUARD_MPROTECT;
-    th_os_fail_guard_mprotect(0, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_GUARD_MPROTECT, 0, UINT32_MAX);
     CHECK_EQ(thrum_sched_start(&r.sched, &r.config), -ENOMEM);
     rig_check_freed(&r);
     r.config.guard = THRUM_GUARD_MADVISE;
-    th_os_fail_guard_madvise(0, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_GUARD_MADVISE, 0, UINT32_MAX);
     CHECK_EQ(thrum_sched_start(&r.sched, &r.config), -ENOMEM);
     rig_check_freed(&r);
 }
@@ -308,8 +308,8 @@ TEST(guards_refused_now_and_then) {
     r.config.guard = THRUM_GUARD_AUTO;
     rig_start(&r);
     for (int i = 0; i < 300; i++) {
-        th_os_fail_guard_madvise(0, (uint32_t)i % 3);
-        th_os_fail_guard_mprotect(0, (uint32_t)i % 2);
+        th_os_fail(TH_OS_FAULT_GUARD_MADVISE, 0, (uint32_t)i % 3);
+        th_os_fail(TH_OS_FAULT_GUARD_MPROTECT, 0, (uint32_t)i % 2);
         rig_go(&r, wait_on, &sem);
     }
     CHECK_EQ(thrum_sched_wait_idle(r.sched, THRUM_FOREVER), 0);

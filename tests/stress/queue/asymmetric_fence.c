@@ -442,7 +442,7 @@ static void play(scene s) {
     c.how = s.how;
     c.r.config.policy = THRUM_SHARDED;
     c.r.config.workers = s.workers;
-    th_os_fail_barrier(s.barriers_had, s.barriers_not);
+    th_os_fail(TH_OS_FAULT_BARRIER, s.barriers_had, s.barriers_not);
     rig_start(&c.r);
     const bool must_hold = !UNDER_TSAN && !UNDER_ASAN; /* their runs may be too long for batches */
     for (int i = 0; i < s.rounds || (must_hold && c.rounds_held == 0); i++) {
@@ -459,7 +459,7 @@ static void play(scene s) {
         }
     }
     rig_stop(&c.r);
-    th_os_fail_barrier(0, 0);
+    th_os_fail(TH_OS_FAULT_BARRIER, 0, 0);
 }
 
 static void play_all(scene s) {

@@ -383,12 +383,12 @@ TEST(a_stop_without_a_thread_waits_for_late_transfers) {
     begin(&r);
     hold_ends_back(true);
     leave_one_behind(&r);
-    th_os_fail_thread(0, 1);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, 1);
     th_os_fail(TH_OS_FAULT_RING_LATE, 0, 3); /* they come while it waits */
     rig_stop(&r);
     CHECK_EQ(th_os_fails_left(TH_OS_FAULT_RING_LATE), 0);
     CHECK_EQ(th_rings_open(), 0);
-    th_os_fail_thread(0, 0);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, 0);
     CHECK_EQ(thrum_io_close(io), 0);
     end();
 }

@@ -260,10 +260,10 @@ TEST(an_operation_that_no_thread_will_make_fails) {
     begin(&r, "text");
     thrum_handle *reader = start(&r, read_result, NULL);
     SPIN_UNTIL(atomic_load(&inside) == 1);
-    th_os_fail_thread(0, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, UINT32_MAX);
     CHECK_EQ(rig_run(&r, look, NULL), -EAGAIN);
     CHECK_EQ(look(NULL), -EAGAIN);
-    th_os_fail_thread(0, 0);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, 0);
     CHECK_EQ(rig_run(&r, look, NULL), 0);
     atomic_store(&hangs, false);
     CHECK_EQ(result_of(reader), 4);

@@ -353,10 +353,10 @@ TEST(without_any_thread_the_call_fails) {
     rig_pool(&r, 4, FOREVER_NS);
     stage *s = stage_new(&r);
     cast *c = cast_new(&r);
-    th_os_fail_thread(0, 1000);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, 1000);
     cast_add_mixed(c, 20, 0, call_refused, s);
     cast_join(c);
-    th_os_fail_thread(0, 0);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, 0);
     CHECK_EQ(atomic_load(&s->begun), 20);
     CHECK_EQ(pool_threads(&r), 0);
     CHECK_EQ(rig_run(&r, one_call, s), 0);
@@ -373,13 +373,13 @@ TEST(with_one_thread_the_others_wait_for_it) {
     cast *c = cast_new(&r);
     cast_add(c, true, call_wait, s);
     YIELD_UNTIL(atomic_load(&s->begun) == 1);
-    th_os_fail_thread(0, 1000);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, 1000);
     cast_add_mixed(c, 10, 0, call_and_log, s);
     YIELD_UNTIL(pool_calls(&r) == 11);
     CHECK_EQ(atomic_load(&s->log.count), 0);
     thrum_sem_post(&s->sem);
     cast_join(c);
-    th_os_fail_thread(0, 0);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, 0);
     CHECK_EQ(atomic_load(&s->log.count), 10);
     CHECK_EQ(pool_threads(&r), 1);
     free(s);
@@ -400,12 +400,12 @@ TEST(a_call_for_which_the_only_thread_waits_fails) {
     cast *c = cast_new(&r);
     cast_add(c, true, call_wait, s);
     YIELD_UNTIL(atomic_load(&s->begun) == 1);
-    th_os_fail_thread(0, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, UINT32_MAX);
     cast_add(c, true, call_until_refused, s);
     cast_join(c);
     CHECK_EQ(rig_run(&r, one_call, s), 0); /* that thread is free now */
     CHECK_EQ(pool_threads(&r), 1);
-    th_os_fail_thread(0, 0);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, 0);
     free(s);
     rig_stop(&r);
 }
@@ -419,12 +419,12 @@ TEST(calls_for_which_all_threads_wait_fail) {
     cast *c = cast_new(&r);
     cast_add_mixed(waiting, 3, 0, call_wait, s);
     YIELD_UNTIL(atomic_load(&s->begun) == 3);
-    th_os_fail_thread(0, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, UINT32_MAX);
     cast_add_mixed(c, 20, 0, call_refused, s);
     cast_join(c);
     CHECK_EQ(atomic_load(&s->begun), 23);
     CHECK_EQ(pool_threads(&r), 3);
-    th_os_fail_thread(0, 0);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, 0);
     CHECK_EQ(rig_run(&r, one_call, s), 0); /* now there may be another one */
     CHECK_EQ(post_eight(s), 0);
     cast_join(waiting);
@@ -444,14 +444,14 @@ TEST(a_call_that_waits_for_a_thread_can_be_cancelled) {
     cast *c = cast_new(&r);
     cast_add(c, true, call_wait, s);
     YIELD_UNTIL(atomic_load(&s->begun) == 1);
-    th_os_fail_thread(0, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, UINT32_MAX);
     const thrum_attr attr = rig_attr(&r);
     CHECK_EQ(thrum_spawn_with(&handle, &attr, call_wait, &waiting), 0);
     YIELD_UNTIL(pool_calls(&r) == 2 && th_os_fails_left(TH_OS_FAULT_THREAD) < UINT32_MAX);
     CHECK_EQ(thrum_cancel(handle), 0);
     CHECK_EQ(thrum_join(handle, &result), 0);
     CHECK_EQ(result, -ECANCELED);
-    th_os_fail_thread(0, 0);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, 0);
     thrum_sem_post(&s->sem);
     cast_join(c);
     free(s);
@@ -464,7 +464,7 @@ static int call_maybe(void *arg) {
     for (int i = 0; i < s->rounds; i++) {
         int result = -1;
         if (i % 3 == a->index % 3) {
-            th_os_fail_thread(0, 1);
+            th_os_fail(TH_OS_FAULT_THREAD, 0, 1);
         }
         const int code = thrum_blocking(note_concurrency, s, &result);
         CHECK(code == 0 || code == -EAGAIN);
@@ -483,7 +483,7 @@ TEST(refusals_among_threads_that_come_and_go) {
     s->rounds = SCALED(300);
     cast_add_mixed(c, 8, 0, call_maybe, s);
     cast_join(c);
-    th_os_fail_thread(0, 0);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, 0);
     CHECK_EQ(atomic_load(&s->begun), 8 * s->rounds);
     free(s);
     rig_stop(&r);

@@ -279,7 +279,7 @@ TEST(names_that_cannot_be_are_refused) {
 }
 
 static void is_refused_memory(void) {
-    th_os_fail_map(0, 1);
+    th_os_fail(TH_OS_FAULT_MAP, 0, 1);
     check_code("activation:", -ENOMEM);
     CHECK_EQ(th_os_fails_left(TH_OS_FAULT_MAP), 0);
     check_given("activation:", TCP_FD);

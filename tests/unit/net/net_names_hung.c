@@ -174,10 +174,10 @@ TEST(a_name_that_no_thread_will_ask_for_fails) {
     thrum_handle *handle;
     begin(&r, "");
     hang(&r, &handle, 1);
-    th_os_fail_thread(0, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, UINT32_MAX);
     CHECK_EQ(rig_run(&r, ask, "none.test"), -EAGAIN);
     CHECK_EQ(ask("none.test"), -EAGAIN);
-    th_os_fail_thread(0, 0);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, 0);
     CHECK_EQ(rig_run(&r, ask, "none.test"), -ENOENT);
     atomic_store(&over, true);
     CHECK_EQ(result_of(handle), -EAGAIN);

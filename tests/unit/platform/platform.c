@@ -301,7 +301,7 @@ TEST(system_limits_make_sense) {
 TEST(ordered_faults_come_in_their_turn) {
     /* After so many successes come so many failures, then all is well; 0 switches it off. */
     size_t page = th_os_page_size();
-    th_os_fail_map(2, 3);
+    th_os_fail(TH_OS_FAULT_MAP, 2, 3);
     for (int i = 0; i < 8; i++) {
         void *p = th_os_map(page);
         CHECK_EQ(p == NULL, i >= 2 && i < 5);
@@ -310,15 +310,15 @@ TEST(ordered_faults_come_in_their_turn) {
         }
     }
     CHECK_EQ(th_os_fails_left(TH_OS_FAULT_MAP), 0);
-    th_os_fail_alloc(0, 5);
+    th_os_fail(TH_OS_FAULT_ALLOC, 0, 5);
     CHECK(th_os_alloc(1) == NULL);
     CHECK_EQ(th_os_fails_left(TH_OS_FAULT_ALLOC), 4);
-    th_os_fail_alloc(0, 0);
+    th_os_fail(TH_OS_FAULT_ALLOC, 0, 0);
     void *p = th_os_alloc(1);
     CHECK(p != NULL);
     th_os_free(p);
     th_os_thread thread;
-    th_os_fail_thread(0, 1);
+    th_os_fail(TH_OS_FAULT_THREAD, 0, 1);
     CHECK_EQ(th_os_thread_start(&thread, "x", do_nothing, NULL), -EAGAIN);
 }
 

@@ -171,10 +171,10 @@ TEST(refused_mapping_is_an_error_and_no_more) {
     th_stacks stacks;
     th_stack stack, other;
     open_stacks(&stacks, THRUM_GUARD_AUTO);
-    th_os_fail_map(0, 1000000);
+    th_os_fail(TH_OS_FAULT_MAP, 0, 1000000);
     CHECK_EQ(th_stack_get(&stacks, CLASS_128K, &stack), -ENOMEM);
     CHECK(th_os_fails_left(TH_OS_FAULT_MAP) < 1000000 - 3); /* 4 MiB, 2 MiB, ... one stack */
-    th_os_fail_map(0, 4);
+    th_os_fail(TH_OS_FAULT_MAP, 0, 4);
     CHECK_EQ(th_stack_get(&stacks, CLASS_128K, &stack), 0);
     CHECK_EQ(th_os_fails_left(TH_OS_FAULT_MAP), 0);
     CHECK_EQ(th_stack_get(&stacks, CLASS_128K, &other), 0);

@@ -85,12 +85,12 @@ TEST(auto_falls_back_stack_by_stack) {
     th_stack all[4];
     bool madvise_known = grants(THRUM_GUARD_MADVISE);
     open_stacks(&stacks, THRUM_GUARD_AUTO);
-    th_os_fail_guard_madvise(0, 2);
-    th_os_fail_guard_mprotect(1, 1);
+    th_os_fail(TH_OS_FAULT_GUARD_MADVISE, 0, 2);
+    th_os_fail(TH_OS_FAULT_GUARD_MPROTECT, 1, 1);
     for (int i = 0; i < 3; i++) {
         CHECK_EQ(th_stack_get(&stacks, CLASS_128K, &all[i]), 0);
     }
-    th_os_fail_guard_mprotect(0, 0);
+    th_os_fail(TH_OS_FAULT_GUARD_MPROTECT, 0, 0);
     CHECK_EQ(all[0].guard, THRUM_GUARD_MPROTECT);
     CHECK_EQ(all[1].guard, THRUM_GUARD_CANARY);
     CHECK_EQ(all[2].guard, madvise_known ? THRUM_GUARD_MADVISE : THRUM_GUARD_MPROTECT);
@@ -147,11 +147,11 @@ TEST(refused_together_they_are_made_ready_one_by_one) {
     }
     open_stacks(&stacks, THRUM_GUARD_AUTO);
     for (int i = 0; i < CROWD; i++) {
-        th_os_fail_guard_madvise(0, i >= 64 && i < 68 ? 2u : i % 3 == 0 ? 1u : 0u);
+        th_os_fail(TH_OS_FAULT_GUARD_MADVISE, 0, i >= 64 && i < 68 ? 2u : i % 3 == 0 ? 1u : 0u);
         CHECK_EQ(th_stack_get(&stacks, CLASS_128K, &all[i]), 0);
         CHECK(all[i].guard == THRUM_GUARD_MADVISE || all[i].guard == THRUM_GUARD_MPROTECT);
     }
-    th_os_fail_guard_madvise(0, 0);
+    th_os_fail(TH_OS_FAULT_GUARD_MADVISE, 0, 0);
     CHECK_EQ(th_stacks_live(&stacks), CROWD);
     for (int i = 0; i < CROWD; i += 3) {
         CHECK(signal_of_write(all[i].bottom - 1) != 0);
@@ -169,12 +169,12 @@ TEST(auto_keeps_to_the_mapping_budget) {
     open_stacks(&stacks, THRUM_GUARD_AUTO);
     CHECK_EQ(stacks.mprotect_max, th_os_map_count_max() / 4);
     stacks.mprotect_max = 10;
-    th_os_fail_guard_madvise(0, 1000);
+    th_os_fail(TH_OS_FAULT_GUARD_MADVISE, 0, 1000);
     for (int i = 0; i < 30; i++) {
         CHECK_EQ(th_stack_get(&stacks, 0, &all[i]), 0);
         CHECK_EQ(all[i].guard, i < 10 ? THRUM_GUARD_MPROTECT : THRUM_GUARD_CANARY);
     }
-    th_os_fail_guard_madvise(0, 0);
+    th_os_fail(TH_OS_FAULT_GUARD_MADVISE, 0, 0);
     CHECK_EQ(th_stacks_mprotect_count(), 10);
     for (int i = 0; i < 30; i++) {
         th_stack_put(&stacks, all[i]);
@@ -187,7 +187,7 @@ TEST(forced_guard_that_is_refused_fails) {
     th_stacks stacks;
     th_stack stack;
     open_stacks(&stacks, THRUM_GUARD_MPROTECT);
-    th_os_fail_guard_mprotect(0, 2);
+    th_os_fail(TH_OS_FAULT_GUARD_MPROTECT, 0, 2);
     CHECK_EQ(th_stack_get(&stacks, CLASS_128K, &stack), -ENOMEM);
     CHECK_EQ(th_stack_get(&stacks, CLASS_128K, &stack), -ENOMEM);
     CHECK_EQ(th_stacks_live(&stacks), 0);
@@ -198,9 +198,9 @@ TEST(forced_guard_that_is_refused_fails) {
     close_stacks(&stacks);
 
     open_stacks(&stacks, THRUM_GUARD_MADVISE);
-    th_os_fail_guard_madvise(0, 1);
+    th_os_fail(TH_OS_FAULT_GUARD_MADVISE, 0, 1);
     CHECK_EQ(th_stack_get(&stacks, CLASS_128K, &stack), -ENOMEM);
-    th_os_fail_guard_madvise(0, 0);
+    th_os_fail(TH_OS_FAULT_GUARD_MADVISE, 0, 0);
     close_stacks(&stacks);
 }
 

@@ -188,12 +188,12 @@ static int refused_body(void *arg) {
     CHECK_EQ(thrum_process_run(none, &options, NULL, 0, &output, THRUM_FOREVER), -EINVAL);
     thrum_process_output_free(NULL);
     for (uint32_t i = 0; i < 3; i++) { /* memory for what it writes */
-        th_os_fail_alloc(3 + i, 1);
+        th_os_fail(TH_OS_FAULT_ALLOC, 3 + i, 1);
         const int code = thrum_process_run(SHELL("echo a"), NULL, NULL, 0, &output, THRUM_FOREVER);
         CHECK(code == 0 || code == -ENOMEM);
         thrum_process_output_free(&output);
     }
-    th_os_fail_alloc(0, 0);
+    th_os_fail(TH_OS_FAULT_ALLOC, 0, 0);
     CHECK_EQ(descriptors(), before);
     CHECK(!has_children());
     return 0;

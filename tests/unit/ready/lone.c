@@ -109,10 +109,10 @@ TEST(a_lone_task_in_the_slot_is_begun_by_another_worker) {
 TEST(a_lone_task_is_begun_where_the_system_has_no_barrier) {
     /* No worker begins to sleep long then while another one runs, however long nothing happens. */
     lone l;
-    th_os_fail_barrier(0, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_BARRIER, 0, UINT32_MAX);
     begin_as(&l, posts_other, THRUM_HINT_NONE, true);
     begin_as(&l, posts_other, THRUM_HINT_NEXT, true);
-    th_os_fail_barrier(0, 0);
+    th_os_fail(TH_OS_FAULT_BARRIER, 0, 0);
 }
 
 static void posts_many(thrum_task *self, void *arg) {
@@ -150,9 +150,9 @@ TEST(a_lone_fork_is_called_by_another_worker) {
 TEST(a_lone_fork_is_called_where_the_system_has_no_barrier) {
     /* A fork is called as a task is begun. */
     lone l;
-    th_os_fail_barrier(0, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_BARRIER, 0, UINT32_MAX);
     begin_as(&l, forks_other, THRUM_HINT_NONE, true);
-    th_os_fail_barrier(0, 0);
+    th_os_fail(TH_OS_FAULT_BARRIER, 0, 0);
 }
 
 /* ---- deadlines ---- */

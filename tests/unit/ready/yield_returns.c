@@ -229,7 +229,7 @@ static void *lets_stacks_be_had(void *arg) {
     const crew_seat *seat = arg;
     const row *w = seat->arg;
     SPIN_UNTIL(th_load_relaxed(&w->r.sched->xdeferred) != 0);
-    th_os_fail_map(0, 0);
+    th_os_fail(TH_OS_FAULT_MAP, 0, 0);
     return NULL;
 }
 
@@ -247,7 +247,7 @@ TEST(a_task_that_waited_for_a_stack_begins_beside_a_task_that_posts_itself) {
         thrum_task_init(&w->task, posts_itself, w);
         CHECK_EQ(thrum_task_post(w->r.sched, &w->task), 0);
         crew_start(&c, 1, lets_stacks_be_had, w);
-        th_os_fail_map(0, UINT32_MAX);
+        th_os_fail(TH_OS_FAULT_MAP, 0, UINT32_MAX);
         CHECK_EQ(thrum_go_with(&attr, ends_it, w), 0);
         rig_wait_done(&w->r);
         crew_join(&c);

@@ -515,9 +515,9 @@ static int faults_body(void *arg) {
     options.streams[0] = (thrum_process_stream){THRUM_PROCESS_PIPE, -1, &in};
     for (uint32_t i = 0; i < 12; i++) { /* memory, wherever it is asked for */
         thrum_process *process = NULL;
-        th_os_fail_alloc(i, 1);
+        th_os_fail(TH_OS_FAULT_ALLOC, i, 1);
         const int code = thrum_process_start(&process, SHELL("cat"), &options);
-        th_os_fail_alloc(0, 0);
+        th_os_fail(TH_OS_FAULT_ALLOC, 0, 0);
         CHECK(code == 0 || code == -ENOMEM);
         if (code == 0) {
             CHECK_EQ(thrum_io_close(in), 0);

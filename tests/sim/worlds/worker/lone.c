@@ -172,6 +172,6 @@ SIM_WORLD(lone_refused_fifo, .asleep = asleep) {
 }
 
 SIM_WORLD(lone_refused_fork, .heavy = true, .asleep = asleep) {
-    th_os_fail_barrier(0, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_BARRIER, 0, UINT32_MAX);
     lone(2, THRUM_SHARDED, starts_fork, THRUM_HINT_NONE);
 }

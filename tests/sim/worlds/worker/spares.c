@@ -130,7 +130,7 @@ SIM_WORLD(spares_global, .heavy = true, .asleep = spares_asleep) {
 
 /* Its threads' times are not known, so a held-up worker counts as computing: one spare in all. */
 SIM_WORLD(spares_computes, .heavy = true, .asleep = spares_asleep) {
-    th_os_fail_ran(0, UINT32_MAX);
+    th_os_fail(TH_OS_FAULT_RAN, 0, UINT32_MAX);
     posted(1 + sim_pick(2), 2, THRUM_SHARDED);
 }
 
