@@ -361,8 +361,6 @@ int th_os_guard_mprotect(void *addr, size_t size);
  */
 #define TH_OS_GUARDS_MAX 16u
 int th_os_guards_madvise(char *low, size_t size, size_t stride, unsigned count);
-/* Undoes th_os_guard_mprotect. */
-int th_os_unguard_mprotect(void *addr, size_t size);
 
 /*
  * Stacks that grow: Windows commits the pages of a stack as they are touched, from the top down,

@@ -71,12 +71,6 @@ int th_os_guard_mprotect(void *addr, size_t size) {
     return refused(TH_OS_FAULT_GUARD_MPROTECT) ? -ENOMEM : 0;
 }
 
-int th_os_unguard_mprotect(void *addr, size_t size) {
-    (void)addr;
-    (void)size;
-    return 0;
-}
-
 size_t th_os_map_count_max(void) {
     return 65530;
 }

@@ -10,6 +10,7 @@
 
 #include "base/atomic.h"
 #include "platform/faults.h"
+#include "platform/unix/interrupted.h"
 
 void *th_os_alloc(size_t size) {
     if (th_os_fails(TH_OS_FAULT_ALLOC)) {
@@ -40,20 +41,7 @@ void th_os_unmap(void *addr, size_t size) {
     th_os_errno_set(saved);
 }
 
-static int protect(void *addr, size_t size, int protection) {
-    int saved = th_os_errno_get();
-    int code = mprotect(addr, size, protection) == 0 ? 0 : -th_os_errno_get();
-    th_os_errno_set(saved);
-    return code;
-}
-
 int th_os_guard_mprotect(void *addr, size_t size) {
-    if (th_os_fails(TH_OS_FAULT_GUARD_MPROTECT)) {
-        return -ENOMEM;
-    }
-    return protect(addr, size, PROT_NONE);
-}
-
-int th_os_unguard_mprotect(void *addr, size_t size) {
-    return protect(addr, size, PROT_READ | PROT_WRITE);
+    return th_os_fails(TH_OS_FAULT_GUARD_MPROTECT) ? -ENOMEM
+                                                   : (int)RETRY(mprotect(addr, size, PROT_NONE));
 }

@@ -145,7 +145,7 @@ static void mend(int signal, siginfo_t *info, void *ucontext) {
     if (signal != SIGSEGV || info->si_addr != (void *)(uintptr_t)bad_page || info->si_code <= 0) {
         _exit(4);
     }
-    th_os_unguard_mprotect((void *)(uintptr_t)bad_page, th_os_page_size());
+    mprotect((void *)(uintptr_t)bad_page, th_os_page_size(), PROT_READ | PROT_WRITE);
 }
 
 static void mended_by_previous(void *arg) {

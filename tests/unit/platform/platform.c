@@ -223,7 +223,6 @@ TEST(errno_is_left_alone) {
     th_os_futex_wake((uint32_t *)8, 1);
     th_os_guard_madvise((void *)8, 1);
     th_os_guard_mprotect((void *)8, 1);
-    th_os_unguard_mprotect((void *)8, 1);
     th_os_discard((void *)8, 1);
     CHECK(th_os_map(SIZE_MAX - 0xffff) == NULL);
     if (!TH_ASAN && !TH_TSAN) { /* the sanitizers call it a mistake */
@@ -276,17 +275,6 @@ TEST(untouched_counts_over_many_pages) {
     CHECK_EQ(th_os_untouched(p, size), 700 * page);
     CHECK_EQ(th_os_untouched(p, 700 * page), 700 * page);
     th_os_unmap(p, size);
-}
-
-TEST(mprotect_guard_can_be_undone) {
-    /* The page is ordinary memory again. */
-    size_t page = th_os_page_size();
-    char *p = th_os_map(2 * page);
-    CHECK(p != NULL);
-    CHECK_EQ(th_os_guard_mprotect(p, page), 0);
-    CHECK_EQ(th_os_unguard_mprotect(p, page), 0);
-    *p = 1;
-    th_os_unmap(p, 2 * page);
 }
 
 TEST(system_limits_make_sense) {

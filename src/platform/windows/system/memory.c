@@ -95,10 +95,6 @@ int th_os_guard_mprotect(void *addr, size_t size) {
     return th_os_fails(TH_OS_FAULT_GUARD_MPROTECT) ? -ENOMEM : protect(addr, size, PAGE_NOACCESS);
 }
 
-int th_os_unguard_mprotect(void *addr, size_t size) {
-    return protect(addr, size, PAGE_READWRITE);
-}
-
 /* ---- stacks ---- */
 
 /* The pages that a stack begins with: the fiber's own part, and a few calls. */
