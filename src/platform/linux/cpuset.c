@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "platform/platform.h"
+#include "platform/unix/interrupted.h"
 
 _Static_assert(sizeof(unsigned long) == sizeof(uint64_t) ||
                    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
@@ -21,12 +22,8 @@ static void add(th_os_cpuset *set, unsigned long cpu) {
 }
 
 int th_os_cpuset_granted(th_os_cpuset *out) {
-    int saved = th_os_errno_get();
     *out = (th_os_cpuset){{0}};
-    int code =
-        sched_getaffinity(0, sizeof *out, (cpu_set_t *)(void *)out) == 0 ? 0 : -th_os_errno_get();
-    th_os_errno_set(saved);
-    return code;
+    return (int)RETRY(sched_getaffinity(0, sizeof *out, (cpu_set_t *)(void *)out));
 }
 
 /* Adds a list such as "0-3,8,10-11". False at an error; the part before it has been added. */

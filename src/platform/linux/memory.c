@@ -14,6 +14,7 @@
 #include "base/annotate.h"
 #include "base/atomic.h"
 #include "platform/faults.h"
+#include "platform/unix/interrupted.h"
 
 /* These are newer than the headers that the library may be built with. */
 #ifndef MADV_GUARD_INSTALL
@@ -62,10 +63,7 @@ int th_os_remap(void *addr, size_t size) {
 
 /* Returns 0 or a negative errno code, and leaves errno alone. */
 static int advise(void *addr, size_t size, int advice) {
-    int saved = th_os_errno_get();
-    int code = madvise(addr, size, advice) == 0 ? 0 : -th_os_errno_get();
-    th_os_errno_set(saved);
-    return code;
+    return (int)RETRY(madvise(addr, size, advice));
 }
 
 int th_os_discard(void *addr, size_t size) {
@@ -106,11 +104,9 @@ static int advise_each(char *addr, size_t size, size_t stride, unsigned count, i
     for (unsigned i = 0; i < count; i++) {
         pieces[i] = (struct iovec){addr + i * stride, size};
     }
-    int saved = th_os_errno_get();
-    long done = syscall(SYS_process_madvise, PIDFD_SELF_THREAD, pieces, (size_t)count, advice, 0u);
-    int code = done == (long)(count * size) ? 0 : done < 0 ? -th_os_errno_get() : -EAGAIN;
-    th_os_errno_set(saved);
-    return code;
+    int64_t done =
+        RETRY(syscall(SYS_process_madvise, PIDFD_SELF_THREAD, pieces, (size_t)count, advice, 0u));
+    return done == (int64_t)(count * size) ? 0 : done < 0 ? (int)done : -EAGAIN;
 }
 
 /*

@@ -20,6 +20,7 @@
 #include "base/atomic.h"
 #include "platform/faults.h"
 #include "platform/unix/above.h"
+#include "platform/unix/interrupted.h"
 
 _Static_assert(sizeof(struct epoll_event) <= sizeof(th_os_event),
                "th_os_pollset_wait has both in one place");
@@ -75,13 +76,8 @@ void th_os_wakeup_close(int wakeup) {
  */
 static int set_wakeup(int wakeup) {
     static const uint64_t one = 1;
-    int saved = th_os_errno_get();
-    int code;
-    do {
-        code = write(wakeup, &one, sizeof one) < 0 ? -th_os_errno_get() : 0;
-    } while (code == -EINTR); /* EAGAIN: the counter is full, so it is set */
-    th_os_errno_set(saved);
-    return code == -EBADF ? code : 0;
+    /* EAGAIN: the counter is full, so it is set */
+    return RETRY(write(wakeup, &one, sizeof one)) == -EBADF ? -EBADF : 0;
 }
 
 void th_os_wakeup_set(int wakeup) {
@@ -90,20 +86,14 @@ void th_os_wakeup_set(int wakeup) {
 
 void th_os_wakeup_take(int wakeup) {
     uint64_t count;
-    int saved = th_os_errno_get();
-    while (syscall(SYS_read, wakeup, &count, sizeof count) < 0 && th_os_errno_get() == EINTR) {
-    }
-    th_os_errno_set(saved);
+    (void)RETRY(syscall(SYS_read, wakeup, &count, sizeof count));
 }
 
 /* ---- sets ---- */
 
 static int control(int set, int what, int fd, uint32_t events, uint64_t key) {
     struct epoll_event event = {.events = events, .data.u64 = key};
-    int saved = th_os_errno_get();
-    int code = epoll_ctl(set, what, fd, &event) < 0 ? -th_os_errno_get() : 0;
-    th_os_errno_set(saved);
-    return code;
+    return (int)RETRY(epoll_ctl(set, what, fd, &event));
 }
 
 int th_os_pollset_open(th_os_pollset *out) {
@@ -301,10 +291,7 @@ TH_NO_TSAN int th_os_pollset_wait_any(const th_os_pollset *const sets[], unsigne
 
 bool th_os_pollset_is_ready(const th_os_pollset *set) {
     struct pollfd one = {.fd = set->set, .events = POLLIN};
-    int saved = th_os_errno_get();
-    bool is = th_system_poll(&one, 1, 0) > 0;
-    th_os_errno_set(saved);
-    return is;
+    return RETRY(th_system_poll(&one, 1, 0)) > 0;
 }
 
 int th_os_pollset_wake(const th_os_pollset *set) {

@@ -15,6 +15,7 @@
 
 #include "platform/faults.h"
 #include "platform/linux/optional.h"
+#include "platform/unix/interrupted.h"
 
 #ifndef RWF_NOWAIT
 #define RWF_NOWAIT 0x00000008
@@ -63,15 +64,7 @@ int th_os_io_reopen(int fd) {
 
 int64_t th_os_io_readv_cached(int fd, const th_os_part parts[], unsigned n) {
     static uint32_t xanswer;
-    int saved = th_os_errno_get();
-    long got;
-    if (!th_call_is_taken(&xanswer, SYS_preadv2)) {
-        return -EOPNOTSUPP;
-    }
-    do {
-        got = syscall(SYS_preadv2, fd, parts, (long)n, -1L, -1L, RWF_NOWAIT);
-    } while (got < 0 && th_os_errno_get() == EINTR);
-    int64_t result = got < 0 ? -(int64_t)th_os_errno_get() : got;
-    th_os_errno_set(saved);
-    return result;
+    return th_call_is_taken(&xanswer, SYS_preadv2)
+               ? RETRY(syscall(SYS_preadv2, fd, parts, (long)n, -1L, -1L, RWF_NOWAIT))
+               : -EOPNOTSUPP;
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "platform/faults.h"
+#include "platform/unix/interrupted.h"
 
 void th_system_thread_name(const char *name) {
     pthread_setname_np(pthread_self(), name);
@@ -72,16 +73,19 @@ static bool read_about(uint64_t number, const char *name, char text[], size_t si
 }
 
 /* "123 (name) S ...": the name may hold anything; the state is after its last parenthesis. */
-bool th_os_thread_waits(uint64_t number) {
+static char state_of(uint64_t number) {
     char text[128];
     const char *end = read_about(number, "stat", text, sizeof text) ? strrchr(text, ')') : NULL;
-    return end && end[1] == ' ' && end[2] != 'R';
+    return end && end[1] == ' ' ? end[2] : '\0';
+}
+
+bool th_os_thread_waits(uint64_t number) {
+    const char state = state_of(number);
+    return state && state != 'R';
 }
 
 bool th_os_thread_runs(uint64_t number) {
-    char text[128];
-    const char *end = read_about(number, "stat", text, sizeof text) ? strrchr(text, ')') : NULL;
-    return end && end[1] == ' ' && end[2] == 'R';
+    return state_of(number) == 'R';
 }
 
 /* "35 0x1 0x2 0x3 0x4 0x5 0x6 0x7ffc12345678 0x7f1234567890", or "running": the last but one. */
@@ -101,22 +105,16 @@ uintptr_t th_os_thread_pointer(uint64_t number) {
 #define PRIVATE_EXPEDITED 8
 #define REGISTER_PRIVATE_EXPEDITED 16
 
-static long membarrier(int command) {
-    return syscall(SYS_membarrier, command, 0, 0);
+static bool membarrier(int command) {
+    return !th_os_fails(TH_OS_FAULT_BARRIER) && RETRY(syscall(SYS_membarrier, command, 0, 0)) == 0;
 }
 
 int th_os_barrier_start(void) {
-    int before = th_os_errno_get();
-    bool can = !th_os_fails(TH_OS_FAULT_BARRIER) && membarrier(REGISTER_PRIVATE_EXPEDITED) == 0;
-    th_os_errno_set(before);
-    return can ? 0 : -ENOSYS;
+    return membarrier(REGISTER_PRIVATE_EXPEDITED) ? 0 : -ENOSYS;
 }
 
 bool th_os_barrier(void) {
-    int before = th_os_errno_get();
-    bool did = !th_os_fails(TH_OS_FAULT_BARRIER) && membarrier(PRIVATE_EXPEDITED) == 0;
-    th_os_errno_set(before);
-    return did;
+    return membarrier(PRIVATE_EXPEDITED);
 }
 
 unsigned long th_os_timer_slack(unsigned long ns) {

@@ -6,10 +6,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "platform/unix/interrupted.h"
+
 int th_file_flags(int fd) {
-    const int saved = th_os_errno_get();
-    const int flags = fcntl(fd, F_GETFL);
-    th_os_errno_set(saved);
+    const int flags = (int)RETRY(fcntl(fd, F_GETFL));
     return flags >= 0 ? flags : 0;
 }
 

@@ -98,18 +98,12 @@ int th_process_signal_by_number(const th_os_process *process, int number, bool g
 int th_os_pipe(int ends[2], unsigned theirs) {
     (void)theirs;
     const int fault = th_os_fails_with(TH_OS_FAULT_PIPE);
-    if (fault) {
-        return fault;
-    }
-    return (int)RETRY(th_system_pipe(ends));
+    return fault ? fault : (int)RETRY(th_system_pipe(ends));
 }
 
 int th_os_null_open(void) {
     const int fault = th_os_fails_with(TH_OS_FAULT_PIPE);
-    if (fault) {
-        return fault;
-    }
-    return (int)RETRY(open("/dev/null", O_RDWR | O_CLOEXEC));
+    return fault ? fault : (int)RETRY(open("/dev/null", O_RDWR | O_CLOEXEC));
 }
 
 int th_os_environment(const char *const **env, void **memory) {

@@ -9,31 +9,23 @@
 #include <unistd.h>
 
 #include "platform/platform.h"
+#include "platform/unix/interrupted.h"
 
 int th_os_record_open(const char *path) {
-    int saved = th_os_errno_get();
-    (void)unlink(path); /* left by an earlier process, or put there by somebody */
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    int code = fd < 0 ? -th_os_errno_get() : fd;
-    th_os_errno_set(saved);
-    return code;
+    (void)RETRY(unlink(path)); /* left by an earlier process, or put there by somebody */
+    return (int)RETRY(open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
 }
 
 bool th_os_record_write(int fd, const char *bytes, size_t length) {
-    int saved = th_os_errno_get();
     while (length > 0) {
-        ssize_t n = write(fd, bytes, length);
-        if (n < 0 && th_os_errno_get() == EINTR) {
-            continue;
-        }
+        int64_t n = RETRY(write(fd, bytes, length));
         if (n <= 0) {
-            break;
+            return false;
         }
         bytes += n;
         length -= (size_t)n;
     }
-    th_os_errno_set(saved);
-    return length == 0;
+    return true;
 }
 
 bool th_os_record_close(int fd, const char *path, const char *to) {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "platform/faults.h"
+#include "platform/unix/interrupted.h"
 
 bool th_os_io_is_tty(int fd) {
     int saved = th_os_errno_get();
@@ -22,11 +23,7 @@ int th_os_io_duplicate(int fd) {
     if (th_os_fails(TH_OS_FAULT_DUPLICATE)) {
         return -EMFILE;
     }
-    int saved = th_os_errno_get();
-    int code = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-    code = code < 0 ? -th_os_errno_get() : code;
-    th_os_errno_set(saved);
-    return code;
+    return (int)RETRY(fcntl(fd, F_DUPFD_CLOEXEC, 3));
 }
 
 /* Whether a call of this direction would not wait. */
