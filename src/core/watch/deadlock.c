@@ -57,31 +57,11 @@ static void wakes(th_worker *worker) {
 
 /* ---- deadlines ---- */
 
-static bool any_deadline_in(th_timers *timers) {
+/* Whether a deadline is pending, or a task waits for something outside the process. */
+static bool any_in(th_timers *timers) {
     /* A timer that was taken out and has begun is counted (th_timers_fire). */
     th_lock_acquire(&timers->lock);
     bool any = th_load_relaxed(&timers->xearliest) != INT64_MAX; /* relaxed: the lock is ours */
-    th_lock_release(&timers->lock);
-    return any;
-}
-
-static bool any_deadline(thrum_sched *sched) {
-    bool any = any_deadline_in(&sched->loose_timers);
-    for (unsigned i = 0; i < sched->workers_count && !any; i++) {
-        any = any_deadline_in(&sched->workers[i].own_timers);
-    }
-    th_lock_acquire(&sched->bound_lock);
-    for (th_worker *w = sched->bound; w && !any; w = w->bound_next) {
-        any = any_deadline_in(&w->own_timers);
-    }
-    th_lock_release(&sched->bound_lock);
-    return any;
-}
-
-/* Whether a task waits for something outside the process, besides a wakeup. */
-static bool any_listed_in(th_timers *timers) {
-    bool any = false;
-    th_lock_acquire(&timers->lock);
     for (th_timer *t = th_wheel_next(&timers->wheel, NULL); t && !any;
          t = th_wheel_next(&timers->wheel, t)) {
         const th_timed *timed = th_timed_of(t);
@@ -93,11 +73,16 @@ static bool any_listed_in(th_timers *timers) {
     return any;
 }
 
-static bool any_listed(thrum_sched *sched) {
-    bool any = any_listed_in(&sched->loose_timers);
+static bool any_timer(thrum_sched *sched) {
+    bool any = any_in(&sched->loose_timers);
     for (unsigned i = 0; i < sched->workers_count && !any; i++) {
-        any = any_listed_in(&sched->workers[i].own_timers);
+        any = any_in(&sched->workers[i].own_timers);
     }
+    th_lock_acquire(&sched->bound_lock);
+    for (th_worker *w = sched->bound; w && !any; w = w->bound_next) {
+        any = any_in(&w->own_timers);
+    }
+    th_lock_release(&sched->bound_lock);
     return any;
 }
 
@@ -154,8 +139,7 @@ static bool is_deadlocked(thrum_sched *sched, th_deadlock_place *place) {
         return false;
     }
     uint64_t fibers = before.xcreated - before.xfinished - (before.xdormant - before.xroused);
-    if (any_deadline(sched) || any_listed(sched) || !all_blocked(sched, fibers) ||
-        th_quiesce_lets_go(sched)) {
+    if (any_timer(sched) || !all_blocked(sched, fibers) || th_quiesce_lets_go(sched)) {
         return false;
     }
     /* All of the above held at one moment if nothing has begun meanwhile, and none has woken up. */
