@@ -28,6 +28,23 @@ static void put_magazine(th_slab *slab, th_slab_object *first) {
     slab->magazines_count++;
 }
 
+/* With the lock. */
+static void put_loose(th_slab *slab, th_slab_object *object) {
+    th_slab_link(object, slab->loose);
+    slab->loose = object;
+    slab->loose_count++;
+}
+
+/* Cuts the list behind its first `count` objects; returns the rest. */
+static th_slab_object *cut(th_slab_object *first, unsigned count) {
+    for (unsigned i = 1; i < count; i++) {
+        first = th_slab_next(first);
+    }
+    th_slab_object *rest = th_slab_next(first);
+    th_slab_link(first, NULL);
+    return rest;
+}
+
 /* With the lock: a full magazine, or NULL. */
 static th_slab_object *take_magazine(th_slab *slab) {
     th_slab_object *first = slab->magazines;
@@ -190,12 +207,7 @@ static void take_loose(th_slab *slab, th_slab_cache *cache, unsigned most) {
 
 /* Moves all but the first `kept` objects to the depot. The cache holds more. */
 static void flush_rest(th_slab_cache *cache, unsigned kept) {
-    th_slab_object *last = cache->first;
-    for (unsigned i = 1; i < kept; i++) {
-        last = th_slab_next(last);
-    }
-    th_slab_cache rest = {.slab = cache->slab, .first = th_slab_next(last)};
-    th_slab_link(last, NULL);
+    th_slab_cache rest = {.slab = cache->slab, .first = cut(cache->first, kept)};
     cache->count = kept;
     th_slab_flush(&rest);
 }
@@ -246,19 +258,15 @@ void th_slab_flush(th_slab_cache *cache) {
     if (!slab) {
         return;
     }
+    th_lock_acquire(&slab->lock);
     if (cache->spare) {
-        th_lock_acquire(&slab->lock);
         put_magazine(slab, cache->spare);
-        th_lock_release(&slab->lock);
         cache->spare = NULL;
     }
-    th_lock_acquire(&slab->lock);
     while (cache->first) {
         th_slab_object *object = cache->first;
         cache->first = th_slab_next(object);
-        th_slab_link(object, slab->loose);
-        slab->loose = object;
-        slab->loose_count++;
+        put_loose(slab, object);
     }
     cache->count = 0;
     th_lock_release(&slab->lock);
@@ -279,14 +287,11 @@ void th_slab_abandon(th_slab *slab) {
 }
 
 void th_slab_put_external(th_slab *slab, void *ptr) {
-    th_slab_object *object = ptr;
     if (th_unlikely(slab->abandoned)) {
         return;
     }
     th_lock_acquire(&slab->lock);
-    th_slab_link(object, slab->loose);
-    slab->loose = object;
-    slab->loose_count++;
+    put_loose(slab, ptr);
     bool last = slab->closed && --slab->live == 0;
     th_lock_release(&slab->lock);
     if (last) {
@@ -431,13 +436,8 @@ static void take_in_hand(th_slab *slab) {
 static void gather_loose(th_slab *slab) {
     while (slab->loose_count >= TH_MAGAZINE) {
         th_slab_object *first = slab->loose;
-        th_slab_object *last = first;
-        for (int i = 1; i < TH_MAGAZINE; i++) {
-            last = th_slab_next(last);
-        }
-        slab->loose = th_slab_next(last);
+        slab->loose = cut(first, TH_MAGAZINE);
         slab->loose_count -= TH_MAGAZINE;
-        th_slab_link(last, NULL);
         put_magazine(slab, first);
         slab->put_back++;
     }
@@ -449,21 +449,14 @@ static void put_back(th_slab *slab, th_slab_chunk *chunk) {
     th_lock_acquire(&slab->lock);
     for (; chunk->count >= TH_MAGAZINE; chunk->count -= TH_MAGAZINE) {
         th_slab_object *first = chunk->objects;
-        th_slab_object *last = first;
-        for (int i = 1; i < TH_MAGAZINE; i++) {
-            last = th_slab_next(last);
-        }
-        chunk->objects = th_slab_next(last);
-        th_slab_link(last, NULL);
+        chunk->objects = cut(first, TH_MAGAZINE);
         put_magazine(slab, first);
         slab->put_back++;
     }
     for (; chunk->count > 0; chunk->count--) {
         th_slab_object *object = chunk->objects;
         chunk->objects = th_slab_next(object);
-        th_slab_link(object, slab->loose);
-        slab->loose = object;
-        slab->loose_count++;
+        put_loose(slab, object);
     }
     gather_loose(slab);
     th_lock_release(&slab->lock);
