@@ -19,9 +19,22 @@ static void put_to_stream(th_text *text, const char *piece, size_t length) {
     (void)fwrite(piece, 1, length, text->ctx);
 }
 
-th_text th_dump_text(const thrum_sched *sched, FILE *out) {
+int th_dump_print(const thrum_sched *sched, FILE *out, thrum_format format,
+                  const th_dump_adder adders[TH_DUMP_FORMATS]) {
+    if (!sched || !out) {
+        return -EINVAL;
+    }
+    if (!th_external_is_live(sched)) {
+        return -ESHUTDOWN;
+    }
+    if ((unsigned)format >= TH_DUMP_FORMATS) {
+        return -EINVAL;
+    }
     /* Only the scheduler's locks, and the mark that it is being read, are written. */
-    return (th_text){.put = put_to_stream, .ctx = out, .sched = (thrum_sched *)(uintptr_t)sched};
+    th_text text = {.put = put_to_stream, .ctx = out, .sched = (thrum_sched *)(uintptr_t)sched};
+    adders[format](&text);
+    /* Writing the rest of the buffer can also fail, which would not be noticed later. */
+    return fflush(out) != 0 || ferror(out) ? -EIO : 0;
 }
 
 /* ---- JSON ---- */
@@ -399,25 +412,8 @@ static void dump_prometheus(th_text *text) {
 }
 
 int thrum_dump(const thrum_sched *sched, FILE *out, thrum_format format) {
-    if (!sched || !out) {
-        return -EINVAL;
-    }
-    if (!th_external_is_live(sched)) {
-        return -ESHUTDOWN;
-    }
-    th_text text = th_dump_text(sched, out);
-    switch (format) {
-    case THRUM_TEXT:
-        th_report_dump(&text, text.sched);
-        break;
-    case THRUM_PROMETHEUS:
-        dump_prometheus(&text);
-        break;
-    case THRUM_JSON:
-        th_dump_add(&text);
-        break;
-    default:
-        return -EINVAL;
-    }
-    return fflush(out) != 0 || ferror(out) ? -EIO : 0;
+    static const th_dump_adder adders[TH_DUMP_FORMATS] = {[THRUM_TEXT] = th_report_dump,
+                                                          [THRUM_PROMETHEUS] = dump_prometheus,
+                                                          [THRUM_JSON] = th_dump_add};
+    return th_dump_print(sched, out, format, adders);
 }

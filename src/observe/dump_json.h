@@ -7,9 +7,15 @@
 #include <stdio.h>
 
 #include "core/report/words.h"
+#include "thrum/metrics.h"
 
-/* A text that goes to a stream; the printing caller checks the stream at its end. */
-th_text th_dump_text(const thrum_sched *sched, FILE *out);
+/* How each format of thrum_format is made. */
+#define TH_DUMP_FORMATS (THRUM_JSON + 1)
+typedef void (*th_dump_adder)(th_text *text);
+
+/* Prints to a stream in one of the formats: as thrum_dump returns. */
+int th_dump_print(const thrum_sched *sched, FILE *out, thrum_format format,
+                  const th_dump_adder adders[TH_DUMP_FORMATS]);
 
 /* The metrics, or a dump, of the text's scheduler as a JSON object. */
 void th_metrics_add(th_text *text);

@@ -407,26 +407,8 @@ void th_metrics_add(th_text *text) {
 }
 
 int thrum_metrics_print(const thrum_sched *sched, FILE *out, thrum_format format) {
-    if (!sched || !out) {
-        return -EINVAL;
-    }
-    if (!th_external_is_live(sched)) {
-        return -ESHUTDOWN;
-    }
-    th_text text = th_dump_text(sched, out);
-    switch (format) {
-    case THRUM_TEXT:
-        print_text(&text);
-        break;
-    case THRUM_PROMETHEUS:
-        print_prometheus(&text);
-        break;
-    case THRUM_JSON:
-        th_metrics_add(&text);
-        break;
-    default:
-        return -EINVAL;
-    }
-    /* Writing the rest of the buffer can also fail, which would not be noticed later. */
-    return fflush(out) != 0 || ferror(out) ? -EIO : 0;
+    static const th_dump_adder adders[TH_DUMP_FORMATS] = {[THRUM_TEXT] = print_text,
+                                                          [THRUM_PROMETHEUS] = print_prometheus,
+                                                          [THRUM_JSON] = th_metrics_add};
+    return th_dump_print(sched, out, format, adders);
 }

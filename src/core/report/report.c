@@ -276,7 +276,8 @@ static void add_held(th_text *text, const th_seen_worker *seen) {
     }
 }
 
-static void add_workers(th_text *text, thrum_sched *sched) {
+static void add_workers(th_text *text) {
+    thrum_sched *sched = text->sched;
     for (unsigned i = 0; i < th_workers_end(sched); i++) {
         th_seen_worker seen = th_report_worker(sched, i);
         th_text_add(text, "  worker %u%s %s, tick %" PRIu64, i, seen.spare ? ", a spare," : "",
@@ -295,9 +296,9 @@ static void add_workers(th_text *text, thrum_sched *sched) {
 }
 
 /* "  12 tasks alive, 10 queued, 3 timers" */
-static void add_gauges(th_text *text, thrum_sched *sched, const th_census *census) {
+static void add_gauges(th_text *text, const th_census *census) {
     th_gauges gauges;
-    th_gauges_take(sched, &gauges);
+    th_gauges_take(text->sched, &gauges);
     const uint64_t others = census->tasks_running + gauges.deferred;
     const uint64_t queued = gauges.runnable > others ? gauges.runnable - others : 0;
     th_text_add(text, "  %" PRIu64 " %s alive, %" PRIu64 " queued, %" PRIu64 " %s\n", gauges.alive,
@@ -312,12 +313,12 @@ static void add_gauges(th_text *text, thrum_sched *sched, const th_census *censu
 /* ---- one by one ---- */
 
 /* Without memory for groups there may be more than the limit for single fibers. */
-static void add_fibers(th_text *text, thrum_sched *sched) {
+static void add_fibers(th_text *text) {
     th_seen seen[SEEN_MAX];
     th_snapshot snapshot;
     unsigned n;
     uint64_t lines = 0;
-    th_snapshot_begin(&snapshot, sched);
+    th_snapshot_begin(&snapshot, text->sched);
     snapshot.backtrace = text->backtrace;
     while ((n = th_snapshot_some(&snapshot, seen, SEEN_MAX))) {
         for (unsigned i = 0; i < n; i++) {
@@ -364,7 +365,8 @@ unsigned th_report_threads(thrum_sched *sched, unsigned first, th_shown waits[],
     return n;
 }
 
-static void add_threads(th_text *text, thrum_sched *sched) {
+static void add_threads(th_text *text) {
+    thrum_sched *sched = text->sched;
     th_shown waits[SEEN_MAX];
     unsigned first = 0;
     unsigned n;
@@ -390,7 +392,8 @@ typedef struct findings {
     th_groups *groups; /* NULL: there was no memory */
 } findings;
 
-static void begin(th_text *text, thrum_sched *sched, unsigned calls_max, findings *found) {
+static void begin(th_text *text, unsigned calls_max, findings *found) {
+    thrum_sched *sched = text->sched;
     text->calls_max = calls_max;
     th_code_names_begin(&text->names, sched);
     text->backtrace = th_backtrace_begin(sched, &text->names);
@@ -398,54 +401,54 @@ static void begin(th_text *text, thrum_sched *sched, unsigned calls_max, finding
     th_census_take(&found->census, sched, found->groups);
 }
 
-static void add_all(th_text *text, thrum_sched *sched, const findings *found) {
+static void add_all(th_text *text, const findings *found) {
     if (!found->census.held) {
         th_text_add(text, "  the system grants no barrier: waiting fibers are reported as ready\n");
     }
-    add_workers(text, sched);
+    add_workers(text);
     if (found->groups && all_of(&found->census) > TH_SINGLE_MAX) {
         add_groups(text, found->groups);
     } else {
-        add_fibers(text, sched);
+        add_fibers(text);
     }
-    add_threads(text, sched);
+    add_threads(text);
 }
 
-static void end(th_text *text, thrum_sched *sched, findings *found) {
-    th_groups_end(sched, found->groups);
-    th_backtrace_end(sched, text->backtrace);
+static void end(th_text *text, findings *found) {
+    th_groups_end(text->sched, found->groups);
+    th_backtrace_end(text->sched, text->backtrace);
     text->backtrace = NULL;
     th_code_names_end(&text->names);
 }
 
-void th_report_deadlock(th_text *text, thrum_sched *sched, const th_cycles *cycles) {
+void th_report_deadlock(th_text *text, const th_cycles *cycles) {
     findings found;
-    begin(text, sched, TH_CALLS_OF_REPORT, &found);
+    begin(text, TH_CALLS_OF_REPORT, &found);
     const uint64_t *states = found.census.states;
     uint64_t waits = states[TH_SEEN_BLOCKED] + states[TH_SEEN_AWAITS];
     th_text_add(text, "thrum: deadlock in scheduler ");
-    th_text_add_quoted(text, sched->name);
+    th_text_add_quoted(text, text->sched->name);
     th_text_add(text, ": %" PRIu64 " %s, nothing runs, no deadline is pending\n", waits,
                 plural(waits, "waits", "wait"));
     th_chains_add(text, cycles);
-    add_all(text, sched, &found);
-    end(text, sched, &found);
+    add_all(text, &found);
+    end(text, &found);
 }
 
-void th_report_dump(th_text *text, thrum_sched *sched) {
+void th_report_dump(th_text *text) {
     findings found;
-    th_cycles *cycles = th_cycles_find(sched);
-    begin(text, sched, TH_CALLS_OF_DUMP, &found);
+    th_cycles *cycles = th_cycles_find(text->sched);
+    begin(text, TH_CALLS_OF_DUMP, &found);
     const uint64_t *states = found.census.states;
     th_text_add(text, "thrum: scheduler ");
-    th_text_add_quoted(text, sched->name);
+    th_text_add_quoted(text, text->sched->name);
     th_text_add(text, ": %" PRIu64 " waiting, %" PRIu64 " ready, %" PRIu64 " running\n",
                 states[TH_SEEN_BLOCKED] + states[TH_SEEN_AWAITS], states[TH_SEEN_READY],
                 states[TH_SEEN_RUNNING]);
-    add_gauges(text, sched, &found.census);
+    add_gauges(text, &found.census);
     th_chains_add(text, cycles);
-    add_all(text, sched, &found);
-    th_words_tasks(text, sched);
-    end(text, sched, &found);
-    th_cycles_end(sched, cycles);
+    add_all(text, &found);
+    th_words_tasks(text);
+    end(text, &found);
+    th_cycles_end(text->sched, cycles);
 }

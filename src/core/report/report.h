@@ -41,8 +41,8 @@ th_seen_worker th_report_worker(thrum_sched *sched, unsigned i);
  * The report of a deadlock, and the text of thrum_dump: the workers, then the fibers one by one (if
  * they are many, in groups), then the external threads that wait.
  */
-void th_report_deadlock(th_text *text, thrum_sched *sched, const th_cycles *cycles);
-void th_report_dump(th_text *text, thrum_sched *sched);
+void th_report_deadlock(th_text *text, const th_cycles *cycles);
+void th_report_dump(th_text *text);
 
 /* External threads that wait now, up to max, from number `first` on; returns how many. */
 unsigned th_report_threads(thrum_sched *sched, unsigned first, th_shown waits[], unsigned max);

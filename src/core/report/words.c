@@ -332,12 +332,12 @@ static void add_task(th_text *text, const th_listed *listed) {
     th_text_add(text, "\n");
 }
 
-void th_words_tasks(th_text *text, thrum_sched *sched) {
+void th_words_tasks(th_text *text) {
     th_listed listed[TH_LISTED_MAX];
     th_listed_cursor at = {0};
     uint64_t lines = 0;
     unsigned n;
-    while ((n = th_world_listed(sched, &at, listed, TH_LISTED_MAX))) {
+    while ((n = th_world_listed(text->sched, &at, listed, TH_LISTED_MAX))) {
         for (unsigned i = 0; i < n; i++) {
             if (lines++ < TH_LINES_MAX) {
                 add_task(text, &listed[i]);

@@ -83,6 +83,6 @@ typedef struct th_shown {
 void th_words_thread(th_text *text, const th_shown *shown);
 
 /* A line for each task that waits for a descriptor: "  task 0x7f (f) is posted when fd 7 ...". */
-void th_words_tasks(th_text *text, thrum_sched *sched);
+void th_words_tasks(th_text *text);
 
 #endif

@@ -187,7 +187,7 @@ static void word(thrum_sched *sched, const th_deadlock_place *place, th_text *te
         (void)th_cycles_is_new(sched, th_cycles_at(cycles, i).key);
     }
     th_text_begin(text, sched);
-    th_report_deadlock(text, sched, cycles);
+    th_report_deadlock(text, cycles);
     th_cycles_end(sched, cycles);
 }
 

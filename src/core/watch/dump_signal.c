@@ -83,7 +83,7 @@ static void put_on_page(th_text *text, const char *piece, size_t length) {
 static void dump(thrum_sched *sched) {
     page p = {.left_out = false, .length = 0};
     th_text text = {.put = put_on_page, .ctx = &p, .sched = sched};
-    th_report_dump(&text, sched);
+    th_report_dump(&text);
     flush(&p);
     if (!p.left_out && can_print()) {
         th_recorder_write(sched);
