@@ -32,11 +32,11 @@ static struct {
 } live;
 
 void th_live_begin(thrum_sched *sched) {
-    sched->samples = th_samples_make(sched);
+    sched->samples = th_sched_alloc(sched, sizeof *sched->samples);
 }
 
 void th_live_end(thrum_sched *sched) {
-    th_samples_free(sched->samples);
+    th_sched_free(sched, sched->samples);
     sched->samples = NULL;
 }
 
@@ -52,7 +52,7 @@ void th_live_leave(void) {
 static void finish(thrum_sched *first) {
     for (thrum_sched *sched = first; sched; sched = sched->next_observed) {
         if (sched->samples) {
-            th_samples_clear(sched->samples);
+            *sched->samples = (th_samples){0};
         }
     }
     live.on = false;
@@ -62,7 +62,7 @@ static void step(thrum_sched *first, int64_t now) {
     for (thrum_sched *sched = first; sched; sched = sched->next_observed) {
         th_tick_marks_note_all(sched, now);
         if (sched->samples) {
-            th_samples_look(sched->samples);
+            th_samples_look(sched, sched->samples);
         }
     }
     const bool over = ++live.looks == LOOKS;

@@ -30,8 +30,7 @@ void th_snapshot_end(th_snapshot *snapshot) {
     th_cancel_let_go();
 }
 
-/* Not shown to the thread sanitizer, like all that is read of a fiber that may run meanwhile. */
-static TH_NO_TSAN void copy_name(char *to, size_t size, const char *from) {
+TH_NO_TSAN void th_snapshot_name(char *to, size_t size, const char *from) {
     size_t i = 0;
     for (; i < size - 1 && from[i]; i++) {
         th_tsan_unseen();
@@ -47,7 +46,7 @@ static TH_NO_TSAN void see_world(th_seen *seen, const th_waiter *waiter) {
         seen->note = waiter->note;
     } else if (seen->on == TH_ON_DIAL || seen->on == TH_ON_NAME || seen->on == TH_ON_FILE ||
                seen->on == TH_ON_OUTSIDE) {
-        copy_name(seen->joined, sizeof seen->joined, waiter->object);
+        th_snapshot_name(seen->joined, sizeof seen->joined, waiter->object);
     } else if (seen->on == TH_ON_SIGNAL) {
         const int *wanted = waiter->object;
         for (uint32_t i = 0; i < waiter->note; i++) {
@@ -87,7 +86,8 @@ static TH_NO_TSAN void see_waiter(const th_snapshot *snapshot, th_seen *seen, co
         const thrum_once *once = waiter->object;
         seen->holder = th_load_relaxed(&once->reserved_owner); /* relaxed: as above */
     } else if (seen->on == TH_ON_JOIN) {
-        copy_name(seen->joined, sizeof seen->joined, ((const thrum_handle *)waiter->object)->name);
+        th_snapshot_name(seen->joined, sizeof seen->joined,
+                         ((const thrum_handle *)waiter->object)->name);
     } else {
         see_world(seen, waiter);
     }
@@ -161,7 +161,7 @@ static TH_NO_TSAN bool see(view *v, const th_fiber *fiber, const th_stack *stack
     if (waiter || !snapshot->brief) {
         seen->id = fiber->run_id;
         seen->tied = fiber->work.worker;
-        copy_name(seen->name, sizeof seen->name, fiber->name);
+        th_snapshot_name(seen->name, sizeof seen->name, fiber->name);
     }
     if (waiter) {
         see_waiter(snapshot, seen, fiber, worker, waiter);

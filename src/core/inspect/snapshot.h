@@ -81,4 +81,10 @@ bool th_snapshot_one(th_snapshot *snapshot, const th_fiber *fiber, const th_wait
                      th_seen *out);
 void th_snapshot_end(th_snapshot *snapshot);
 
+/*
+ * Copies a name, as far as there is room. Not shown to the thread sanitizer, like all that is read
+ * of a fiber that may run meanwhile.
+ */
+void th_snapshot_name(char *to, size_t size, const char *from);
+
 #endif

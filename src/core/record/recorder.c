@@ -201,15 +201,14 @@ static void print_raw(thrum_sched *sched, th_plain *out) {
 /* "SIGSEGV at 0x10 on worker 2: fiber 7.1 "reader" (server+0x1234)" */
 static TH_NO_TSAN void tell_fiber(th_plain *out) {
     const th_worker *worker = th_here();
-    const th_fiber *fiber =
-        worker ? th_load_relaxed(&worker->current) : NULL; /* relaxed: its own */
+    const th_fiber *fiber = worker ? th_running_on(worker) : NULL;
     char text[TH_CALL_TEXT];
     if (!worker) {
         th_plain_put(out, " on a thread of the program's own");
         return;
     }
     th_plain_put(out, " on %s %u", worker->bound ? "bound thread" : "worker", worker->index);
-    if (!fiber || fiber == &worker->home || !fiber->body) {
+    if (!fiber) {
         th_plain_put(out, ": no task runs");
         return;
     }

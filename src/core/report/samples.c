@@ -9,26 +9,6 @@
 #include "base/annotate.h"
 #include "core/basis/parkword.h"
 
-th_samples *th_samples_make(thrum_sched *sched) {
-    th_samples *samples = th_sched_alloc(sched, sizeof *samples);
-    if (samples) {
-        samples->sched = sched;
-    }
-    return samples;
-}
-
-void th_samples_free(th_samples *samples) {
-    if (samples) {
-        th_sched_free(samples->sched, samples);
-    }
-}
-
-void th_samples_clear(th_samples *samples) {
-    thrum_sched *sched = samples->sched;
-    memset(samples, 0, sizeof *samples);
-    samples->sched = sched;
-}
-
 /* ---- looking ---- */
 
 static void count(th_samples *samples, uintptr_t fn, const char *name) {
@@ -49,28 +29,19 @@ static void count(th_samples *samples, uintptr_t fn, const char *name) {
 }
 
 /*
- * Finds the function that runs on the worker; false: no task's body. Stacks stay mapped as long as
- * the scheduler lives, so this may read a fiber that goes on; a sample that mixes two runs is one
- * wrong sample. Hidden from the thread sanitizer, like all such reads (snapshot.c).
+ * Finds the function that runs on the worker; false: no task's body. A sample that mixes two runs
+ * is one wrong sample. Hidden from the thread sanitizer, like all such reads (snapshot.c).
  */
 static TH_NO_TSAN bool see(const th_worker *worker, uintptr_t *fn, char name[]) {
-    const th_fiber *fiber = th_load_relaxed(&worker->current); /* relaxed: as of some moment */
-    /* relaxed: as above */
-    if (!fiber || fiber == &worker->home || !th_load_relaxed(&fiber->body)) {
-        return false;
+    const th_fiber *fiber = th_running_on(worker);
+    if (fiber) {
+        *fn = th_fiber_function(fiber);
+        th_snapshot_name(name, THRUM_NAME_MAX + 1, *fn ? "" : fiber->name);
     }
-    size_t i = 0;
-    *fn = th_fiber_function(fiber);
-    for (; !*fn && i < THRUM_NAME_MAX && fiber->name[i]; i++) {
-        th_tsan_unseen();
-        name[i] = fiber->name[i];
-    }
-    name[i] = '\0';
-    return true;
+    return fiber;
 }
 
-void th_samples_look(th_samples *samples) {
-    thrum_sched *sched = samples->sched;
+void th_samples_look(thrum_sched *sched, th_samples *samples) {
     char name[THRUM_NAME_MAX + 1];
     uintptr_t fn;
     for (unsigned i = 0; i < th_workers_end(sched); i++) {

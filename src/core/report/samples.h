@@ -23,8 +23,8 @@ typedef struct th_sampled {
     char text[TH_CALL_TEXT];       /* the function's name; empty: it was not asked for yet */
 } th_sampled;
 
+/* All 0 to begin with. */
 typedef struct th_samples {
-    thrum_sched *sched;
     uint64_t samples; /* all of them: the sum of the next ones and of the table */
     uint64_t idle;    /* the worker slept */
     uint64_t own;     /* it was awake, and in no task */
@@ -33,15 +33,8 @@ typedef struct th_samples {
     th_sampled table[TH_SAMPLED_MAX];
 } th_samples;
 
-/* Memory for a scheduler, from its allocator; NULL: there is none. */
-th_samples *th_samples_make(thrum_sched *sched);
-void th_samples_free(th_samples *samples);
-
-/* Forgets all samples. */
-void th_samples_clear(th_samples *samples);
-
 /* One look at all workers and bound threads. Takes the lock of bound threads for a moment. */
-void th_samples_look(th_samples *samples);
+void th_samples_look(thrum_sched *sched, th_samples *samples);
 
 /* Adds the findings as JSON without braces: ""samples": 9, ..., "function": [...]". */
 void th_samples_add(th_text *text, th_samples *samples);

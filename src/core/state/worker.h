@@ -405,6 +405,17 @@ static inline bool th_seems_parked(const th_worker *worker) {
     return (th_load_relaxed(&worker->xsleep) & TH_SLEEP_PARKED) != 0; /* relaxed: a guess */
 }
 
+/*
+ * The fiber on which the worker runs a task's body, or NULL: as of some moment. Stacks stay mapped
+ * as long as the scheduler lives, so another thread may read it though it goes on; what it reads
+ * may mix two runs. Hidden from the thread sanitizer, like all such reads (snapshot.c).
+ */
+static TH_INLINE_NO_TSAN const th_fiber *th_running_on(const th_worker *worker) {
+    const th_fiber *fiber = th_load_relaxed(&worker->current); /* relaxed: as of some moment */
+    /* relaxed: as above */
+    return fiber && fiber != &worker->home && th_load_relaxed(&fiber->body) ? fiber : NULL;
+}
+
 /* ---- accessors for higher floors ---- */
 
 const th_counters *th_sched_counters(const thrum_sched *sched, unsigned worker);

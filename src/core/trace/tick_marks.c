@@ -32,10 +32,7 @@ static TH_NO_TSAN bool runs_task(const th_worker *worker) {
     if (TH_LIMIT(false, true)) {
         return false; /* the simulator would report the race, which makes one figure wrong */
     }
-    const th_fiber *fiber = th_load_relaxed(&worker->current); /* relaxed: as of some moment */
-    /* relaxed: as above */
-    return fiber && fiber != &worker->home && th_load_relaxed(&fiber->body) &&
-           !th_seems_parked(worker);
+    return th_running_on(worker) && !th_seems_parked(worker);
 }
 
 /* With the lock: the first mark that is not before both, or NULL. */

@@ -65,33 +65,26 @@ static int64_t interval(const thrum_sched *sched) {
 
 /* ---- the run ---- */
 
+static bool is_over(const th_stall *stall) {
+    return th_load_relaxed(&stall->worker->xtick) !=
+           stall->run->tick; /* relaxed: as of some moment */
+}
+
 /*
  * Finds the task that runs on the worker; false: no task's body runs, or it has picked again
- * meanwhile. Stacks stay mapped as long as the scheduler lives, so this may read a fiber that goes
- * on. Hidden from the thread sanitizer, like all such reads (snapshot.c).
+ * meanwhile. Hidden from the thread sanitizer, like all such reads (snapshot.c).
  */
 static TH_NO_TSAN bool see(th_stall *stall) {
-    const th_worker *worker = stall->worker;
-    const th_fiber *fiber = th_load_relaxed(&worker->current); /* relaxed: as of some moment */
-    /* relaxed: as above */
-    if (!fiber || fiber == &worker->home || !th_load_relaxed(&fiber->body)) {
+    const th_fiber *fiber = th_running_on(stall->worker);
+    if (!fiber) {
         return false;
     }
     stall->id = fiber->run_id;
     stall->fn = th_fiber_function(fiber);
     stall->stack = (th_backtrace_stack){(uintptr_t)fiber->stack.bottom, (uintptr_t)fiber};
     stall->stack_class = fiber->stack.class_index;
-    size_t i = 0;
-    for (; i < sizeof stall->name - 1 && fiber->name[i]; i++) {
-        th_tsan_unseen();
-        stall->name[i] = fiber->name[i];
-    }
-    stall->name[i] = '\0';
-    return th_load_relaxed(&worker->xtick) == stall->run->tick; /* relaxed: as above */
-}
-
-static bool is_over(const th_stall *stall) {
-    return th_load_relaxed(&stall->worker->xtick) != stall->run->tick; /* relaxed: as in see */
+    th_snapshot_name(stall->name, sizeof stall->name, fiber->name);
+    return !is_over(stall);
 }
 
 /* ---- the latest ---- */
