@@ -184,12 +184,10 @@ static void print_raw(thrum_sched *sched, th_plain *out) {
                           .trace = &copy,
                           .modules = modules,
                           .modules_count = modules_count};
-    const unsigned regular = th_workers_end(sched);
-    const unsigned end = sched->bound_end > regular ? sched->bound_end : regular;
     th_trace_page_begin(&page);
-    for (unsigned i = 0; i < end; i++) {
-        const th_worker *worker = th_worker_at(sched, (int32_t)i);
-        if (worker && (worker->bound || i < regular)) {
+    for (unsigned i = 0; i < th_trace_records(sched); i++) {
+        const th_worker *worker = th_trace_record(sched, i);
+        if (worker) {
             th_trace_buffer_copy buffer;
             in_place(worker, &buffer);
             th_trace_page_buffer(&page, &buffer);

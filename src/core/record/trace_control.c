@@ -12,19 +12,18 @@
 
 /* ---- on and off ---- */
 
-/* With bound_lock: the record of a worker or a bound thread, or of a former one. */
-static th_worker *record_at(thrum_sched *sched, unsigned i) {
-    return th_worker_at(sched, (int32_t)i);
+unsigned th_trace_records(const thrum_sched *sched) {
+    return sched->bound_end > sched->workers_count ? sched->bound_end : sched->workers_count;
+}
+
+th_worker *th_trace_record(thrum_sched *sched, unsigned i) {
+    th_worker *worker = th_worker_at(sched, (int32_t)i);
+    return worker && (worker->bound || i < th_workers_end(sched)) ? worker : NULL;
 }
 
 static int give_buffers(thrum_sched *sched, uint64_t slots) {
-    for (unsigned i = 0; i < th_workers_end(sched); i++) {
-        if (!th_trace_give_buffer(sched, &sched->workers[i], slots)) {
-            return -ENOMEM;
-        }
-    }
-    for (unsigned i = sched->workers_count; i < sched->bound_end; i++) {
-        th_worker *worker = record_at(sched, i);
+    for (unsigned i = 0; i < th_trace_records(sched); i++) {
+        th_worker *worker = th_trace_record(sched, i);
         if (worker && !th_trace_give_buffer(sched, worker, slots)) {
             return -ENOMEM;
         }
@@ -35,11 +34,8 @@ static int give_buffers(thrum_sched *sched, uint64_t slots) {
 /* With both locks: turns tracing on (with the trace's number) or off (0) for all. */
 static void set_all(thrum_sched *sched, unsigned number) {
     sched->trace.on = number != 0;
-    for (unsigned i = 0; i < th_workers_end(sched); i++) {
-        th_trace_flag(&sched->workers[i], number);
-    }
-    for (unsigned i = sched->workers_count; i < sched->bound_end; i++) {
-        th_worker *worker = record_at(sched, i);
+    for (unsigned i = 0; i < th_trace_records(sched); i++) {
+        th_worker *worker = th_trace_record(sched, i);
         if (worker) {
             th_trace_flag(worker, number);
         }
@@ -139,8 +135,8 @@ static int copy_buffer(thrum_sched *sched, th_trace_buffer_copy *copy) {
 /* With bound_lock: finds the trace buffers that exist by now. None of them goes away. */
 static void find_buffers(thrum_sched *sched, th_trace_copy *copy, unsigned end) {
     for (unsigned i = 0; i < end; i++) {
-        const th_worker *worker = record_at(sched, i);
-        if (worker && (worker->bound || i < th_workers_end(sched))) {
+        const th_worker *worker = th_trace_record(sched, i);
+        if (worker) {
             copy->buffers[copy->count++] = (th_trace_buffer_copy){
                 .worker = worker->index,
                 .bound = worker->bound,
@@ -154,9 +150,8 @@ static void find_buffers(thrum_sched *sched, th_trace_copy *copy, unsigned end) 
 
 static int copy_buffers(thrum_sched *sched, th_trace_copy *copy) {
     th_lock_acquire(&sched->bound_lock);
-    unsigned end = sched->bound_end;
+    unsigned end = th_trace_records(sched);
     th_lock_release(&sched->bound_lock);
-    end = end > sched->workers_count ? end : sched->workers_count;
     copy->buffers = th_sched_alloc(sched, (end + 1) * sizeof *copy->buffers);
     if (!copy->buffers) {
         return -ENOMEM;

@@ -59,6 +59,13 @@ typedef struct th_trace_copy {
 int th_trace_read(thrum_sched *sched, th_trace_copy *copy);
 void th_trace_forget(thrum_sched *sched, th_trace_copy *copy);
 
+/*
+ * The records of workers and of bound threads, former ones too, have the numbers below the first's;
+ * NULL: there is none of this number (yet). With bound_lock, or in a handler.
+ */
+unsigned th_trace_records(const thrum_sched *sched);
+th_worker *th_trace_record(thrum_sched *sched, unsigned i);
+
 /* The first mark of this trace that can still be there, if `tail` marks have been added. */
 uint64_t th_trace_first(const th_trace_buffer *buffer, uint64_t tail);
 
