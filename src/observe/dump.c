@@ -42,8 +42,8 @@ int th_dump_print(const thrum_sched *sched, FILE *out, thrum_format format,
 /* Its number and, if the system reports it, its kind. */
 static void add_descriptor(th_text *text, const void *direction, uint32_t turn) {
     th_told told;
-    th_text_add(text, ", \"fd\": %d", th_world_number(direction));
-    if (th_world_tell(direction, turn, &told)) {
+    th_text_add(text, ", \"fd\": %d", th_world_known()->number(direction));
+    if (th_world_known()->tell(direction, turn, &told)) {
         th_text_add(text, ", \"descriptor\": ");
         th_text_add_quoted(text, told.text);
         th_text_add(text, told.listens ? ", \"listens\": true" : "");
@@ -318,8 +318,9 @@ static void add_task(th_text *text, const th_listed *listed) {
     char name[TH_CALL_TEXT];
     th_text_add(text, "{\"task\": \"0x%" PRIxPTR "\", \"function\": ", (uintptr_t)listed->task);
     th_text_add_quoted(text, th_code_names_function(&text->names, listed->fn, name));
-    th_text_add(text, ", \"on\": \"%s\"",
-                th_on_name(th_world_writes(listed->direction) ? TH_ON_OUTPUT : TH_ON_INPUT));
+    th_text_add(
+        text, ", \"on\": \"%s\"",
+        th_on_name(th_world_known()->writes(listed->direction) ? TH_ON_OUTPUT : TH_ON_INPUT));
     add_descriptor(text, listed->direction, listed->turn);
     if (listed->deadline != THRUM_FOREVER) {
         th_text_add(text, ", \"deadline\": %" PRId64, listed->deadline);

@@ -148,10 +148,10 @@ unsigned th_backtrace_take(th_backtrace *b, unsigned number, const uintptr_t wor
  * function it is the outermost.
  */
 static unsigned behind_frame(th_backtrace *b, unsigned number, unsigned count, unsigned at) {
-    const th_known_call *known = th_code_names_call(b->names, b->words[number][at - 1]);
+    const th_known_call *known = th_code_names_known(b->names, b->words[number][at - 1], true);
     const uintptr_t function = known ? known->function : 0;
     for (unsigned i = at; function && i < count; i++) {
-        known = th_code_names_call(b->names, b->words[number][i]);
+        known = th_code_names_known(b->names, b->words[number][i], true);
         if (known && known->is_call && known->leads == function) {
             return i;
         }
@@ -166,7 +166,7 @@ const char *th_backtrace_next(th_backtrace *b, unsigned number, unsigned count, 
                               unsigned told) {
     *at = told ? behind_frame(b, number, count, *at) : *at;
     while (*at < count) {
-        const th_known_call *known = th_code_names_call(b->names, b->words[number][(*at)++]);
+        const th_known_call *known = th_code_names_known(b->names, b->words[number][(*at)++], true);
         if (known && known->is_call && (told || !known->of_system)) {
             return known->text;
         }

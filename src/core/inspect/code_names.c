@@ -113,7 +113,7 @@ static void word(th_known_call *known, const th_os_place *place) {
     }
 }
 
-static const th_known_call *known_of(th_code_names *names, uintptr_t address, bool call) {
+const th_known_call *th_code_names_known(th_code_names *names, uintptr_t address, bool call) {
     struct th_code_memory *memory = memory_of(names);
     th_os_place place;
     bool is_new;
@@ -127,12 +127,4 @@ static const th_known_call *known_of(th_code_names *names, uintptr_t address, bo
         word(known, &place);
     }
     return known;
-}
-
-const th_known_call *th_code_names_call(th_code_names *names, uintptr_t after) {
-    return known_of(names, after, true);
-}
-
-const th_known_call *th_code_names_place(th_code_names *names, uintptr_t address) {
-    return known_of(names, address, false);
 }

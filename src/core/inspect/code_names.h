@@ -42,10 +42,10 @@ void th_code_names_end(th_code_names *names);
 const char *th_code_names_function(th_code_names *names, uintptr_t address,
                                    char text[TH_CALL_TEXT]);
 
-/* The same as of a call, of any place in the code; `is_call`: there is code. */
-const th_known_call *th_code_names_place(th_code_names *names, uintptr_t address);
-
-/* The call that returns to `after`, valid until the next question; NULL: there is no memory. */
-const th_known_call *th_code_names_call(th_code_names *names, uintptr_t after);
+/*
+ * The call that returns to `address`, or any place in the code (`call` is false), as of a call:
+ * `is_call`: there is code. Valid until the next question; NULL: there is no memory.
+ */
+const th_known_call *th_code_names_known(th_code_names *names, uintptr_t address, bool call);
 
 #endif

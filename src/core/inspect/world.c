@@ -11,21 +11,8 @@ void th_world_register(const th_world *world) {
     th_store_relaxed(&xworld, world); /* relaxed: always the same constant */
 }
 
-/* Never NULL for a caller that has the address of a direction. */
-static const th_world *world_of(void) {
+const th_world *th_world_known(void) {
     return th_load_relaxed(&xworld); /* relaxed: as above */
-}
-
-int th_world_number(const void *direction) {
-    return world_of()->number(direction);
-}
-
-bool th_world_writes(const void *direction) {
-    return world_of()->writes(direction);
-}
-
-bool th_world_tell(const void *direction, uint32_t turn, th_told *told) {
-    return world_of()->tell(direction, turn, told);
 }
 
 /* ---- tasks ---- */

@@ -19,23 +19,19 @@ typedef struct th_told {
 } th_told;
 
 typedef struct th_world {
-    int (*number)(const void *direction);
+    int (*number)(const void *direction);  /* the descriptor's number */
     bool (*writes)(const void *direction); /* whether it is the direction of writing */
+    /*
+     * Queries the system about the descriptor: true, if the turn has not ended before the query.
+     * It takes none of the library's locks.
+     */
     bool (*tell)(const void *direction, uint32_t turn, th_told *told);
 } th_world;
 
 /* By any thread, before the first wait; always the same one. */
 void th_world_register(const th_world *world);
-
-/* The descriptor's number. */
-int th_world_number(const void *direction);
-/* Whether the direction is that of writing. */
-bool th_world_writes(const void *direction);
-/*
- * Queries the system about the descriptor: true, if the turn has not ended before the query. It
- * takes none of the library's locks.
- */
-bool th_world_tell(const void *direction, uint32_t turn, th_told *told);
+/* That one; never NULL for a caller that has the address of a direction. */
+const th_world *th_world_known(void);
 
 /* ---- tasks that wait for a descriptor (thrum_io_on) ---- */
 

@@ -139,7 +139,7 @@ static void put_bound(page *p, const char *ph, const char *cat, const char *name
 
 /* The number of the descriptor that a wait is for. */
 static int number_of(const th_traced_mark *mark) {
-    return th_world_number((const void *)(uintptr_t)mark->object);
+    return th_world_known()->number((const void *)(uintptr_t)mark->object);
 }
 
 /* Prints the peer and the tag of a message, each if it is known. */

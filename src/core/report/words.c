@@ -261,8 +261,9 @@ static void add_descriptor(th_text *text, th_on on, const void *object, uint32_t
                            uint32_t note) {
     th_told told;
     const unsigned count = note >> TH_NOTE_COUNT;
-    bool known = th_world_tell(object, turn, &told);
-    th_text_add(text, " %s fd %d", verb_of(on, known && told.listens), th_world_number(object));
+    bool known = th_world_known()->tell(object, turn, &told);
+    th_text_add(text, " %s fd %d", verb_of(on, known && told.listens),
+                th_world_known()->number(object));
     if (on == TH_ON_READINESS) {
         th_text_add(text, " to be %s", ready_word(note & (TH_OS_IN | TH_OS_OUT)));
     }
@@ -322,9 +323,9 @@ static void add_task(th_text *text, const th_listed *listed) {
     th_told told;
     th_text_add(text, "  task 0x%" PRIxPTR " (", (uintptr_t)listed->task);
     th_text_add_plain(text, th_code_names_function(&text->names, listed->fn, name));
-    th_text_add(text, ") is posted when fd %d is %s", th_world_number(listed->direction),
-                ready_word(th_world_writes(listed->direction) ? TH_OS_OUT : TH_OS_IN));
-    if (th_world_tell(listed->direction, listed->turn, &told)) {
+    th_text_add(text, ") is posted when fd %d is %s", th_world_known()->number(listed->direction),
+                ready_word(th_world_known()->writes(listed->direction) ? TH_OS_OUT : TH_OS_IN));
+    if (th_world_known()->tell(listed->direction, listed->turn, &told)) {
         th_text_add(text, ", ");
         th_text_add_plain(text, told.text);
     }

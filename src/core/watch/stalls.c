@@ -122,7 +122,8 @@ static void keep_texts(th_text *text, const th_stall *stall, uint64_t number) {
     char function[TH_CALL_TEXT] = "";
     char call[TH_CALL_TEXT] = "";
     unsigned at = 0;
-    const th_known_call *place = stall->at ? th_code_names_place(&text->names, stall->at) : NULL;
+    const th_known_call *place =
+        stall->at ? th_code_names_known(&text->names, stall->at, false) : NULL;
     const char *first = place && place->is_call ? place->text : NULL;
     if (!first && text->backtrace) {
         first = th_backtrace_next(text->backtrace, 0, stall->calls, &at, 0);
@@ -243,7 +244,8 @@ static void add_calls(th_text *text, const th_stall *stall) {
     unsigned at = 0;
     unsigned told = 0;
     const char *call;
-    const th_known_call *place = stall->at ? th_code_names_place(&text->names, stall->at) : NULL;
+    const th_known_call *place =
+        stall->at ? th_code_names_known(&text->names, stall->at, false) : NULL;
     if (place && place->is_call) {
         th_text_add(text, "    in ");
         th_text_add_plain(text, place->text);

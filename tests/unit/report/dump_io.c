@@ -454,16 +454,16 @@ TEST(nothing_is_told_of_a_number_that_is_another_ones) {
         ends_open_half(&e, i % 2 ? PIPE : UNIX);
         const th_direction *direction = direction_of(e.io[0], THRUM_IO_READ);
         const uint32_t turn = e.io[0].turn;
-        CHECK_EQ(th_world_number(direction), e.fds[0]);
+        CHECK_EQ(th_world_known()->number(direction), e.fds[0]);
         CHECK_EQ(th_told_turn(direction), turn);
-        CHECK(th_world_tell(direction, turn, &told));
+        CHECK(th_world_known()->tell(direction, turn, &told));
         CHECK(strncmp(told.text, pair_told(e.fds[0], ""), 4) == 0);
-        CHECK(!th_world_tell(direction, turn + 2, &told));
-        CHECK(!th_world_tell(direction, turn - 2, &told));
-        CHECK(!th_world_tell(direction, 0, &told));
+        CHECK(!th_world_known()->tell(direction, turn + 2, &told));
+        CHECK(!th_world_known()->tell(direction, turn - 2, &told));
+        CHECK(!th_world_known()->tell(direction, 0, &told));
         ends_close(&e);
-        CHECK(!th_world_tell(direction, turn, &told));
-        CHECK(!th_world_tell(direction, turn + 1, &told)); /* it is nobody's */
+        CHECK(!th_world_known()->tell(direction, turn, &told));
+        CHECK(!th_world_known()->tell(direction, turn + 1, &told)); /* it is nobody's */
     }
 }
 

@@ -286,7 +286,7 @@ CLOSE_WORLDS(io_used_released, used_released)
 static void tells(void *unused) {
     th_told said;
     (void)unused;
-    if (th_world_tell(&th_record_at(io.fd)->directions[0], io.turn, &said)) {
+    if (th_world_known()->tell(&th_record_at(io.fd)->directions[0], io.turn, &said)) {
         sim_check((unsigned char)said.text[0] == meant.inode);
     }
     crew_scrub();
