@@ -123,8 +123,8 @@ static bool has_symbols(const struct dl_phdr_info *module, const ElfW(Dyn) * ent
     return out->table && out->names && out->count;
 }
 
-/* Finds the exported function around an address: only those are in memory. */
-static void find_symbol(const struct dl_phdr_info *module, uintptr_t address, th_os_place *out) {
+/* Finds the exported function around the place: only those are in memory. */
+static void find_symbol(const struct dl_phdr_info *module, th_os_place *out) {
     exports all;
     for (int i = 0; i < module->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &module->dlpi_phdr[i];
@@ -134,11 +134,9 @@ static void find_symbol(const struct dl_phdr_info *module, uintptr_t address, th
         }
         for (size_t s = 0; s < all.count; s++) {
             const ElfW(Sym) *symbol = &all.table[s];
-            uintptr_t past = address - module->dlpi_addr - symbol->st_value;
-            if (symbol->st_shndx != SHN_UNDEF && (symbol->st_info & 15) == STT_FUNC &&
-                past < symbol->st_size && symbol->st_name < all.names_size) {
+            if (th_symbol_is_around(symbol, out->offset) && symbol->st_name < all.names_size) {
                 snprintf(out->symbol, sizeof out->symbol, "%s", all.names + symbol->st_name);
-                out->past = past;
+                out->past = out->offset - symbol->st_value;
                 return;
             }
         }
@@ -172,7 +170,7 @@ static void describe(question *q, const struct dl_phdr_info *module, uintptr_t a
     snprintf(out->file, sizeof out->file, "%s", file_of(module));
     out->offset = address - module->dlpi_addr;
     out->at = address;
-    find_symbol(module, address, out);
+    find_symbol(module, out);
     if (q->symbols) {
         th_module_note(&th_symbols_of(q->symbols)->module, module, address);
     }

@@ -244,18 +244,23 @@ static bool is_of_module(file *f, bool vouched) {
 
 /* ---- its symbols ---- */
 
-static bool find_section(file *f, ElfW(Word) type, ElfW(Shdr) * out) {
-    ElfW(Shdr) *sections = (ElfW(Shdr) *)(void *)th_symbols_of(f->symbols)->piece;
-    const unsigned most = TH_PIECE_BYTES / sizeof *sections;
-    const unsigned count = f->head.e_shnum;
-    for (unsigned i = 0; i < count; i += most) {
-        const unsigned n = count - i < most ? count - i : most;
-        if (!read_at(f, f->head.e_shoff + i * sizeof *sections, sections, n * sizeof *sections)) {
+/*
+ * Reads a table of the file piece by piece, until an entry fits the question: that one is in *out.
+ * False: none does, or it cannot be read.
+ */
+static bool find_entry(file *f, uint64_t offset, uint64_t count, size_t size,
+                       bool (*fits_to)(const void *entry, uintptr_t wanted), uintptr_t wanted,
+                       void *out) {
+    char *entries = (char *)th_symbols_of(f->symbols)->piece;
+    const size_t most = TH_PIECE_BYTES / size;
+    for (uint64_t i = 0; i < count; i += most) {
+        const size_t n = count - i < most ? (size_t)(count - i) : most;
+        if (!read_at(f, offset + i * size, entries, n * size)) {
             return false;
         }
-        for (unsigned j = 0; j < n; j++) {
-            if (sections[j].sh_type == type) {
-                *out = sections[j];
+        for (size_t j = 0; j < n; j++) {
+            if (fits_to(entries + j * size, wanted)) {
+                memcpy(out, entries + j * size, size);
                 return true;
             }
         }
@@ -263,33 +268,24 @@ static bool find_section(file *f, ElfW(Word) type, ElfW(Shdr) * out) {
     return false;
 }
 
-static bool is_around(const ElfW(Sym) * symbol, uintptr_t address) {
+static bool is_of_type(const void *entry, uintptr_t type) {
+    return ((const ElfW(Shdr) *)entry)->sh_type == type;
+}
+
+static bool find_section(file *f, ElfW(Word) type, ElfW(Shdr) * out) {
+    return find_entry(f, f->head.e_shoff, f->head.e_shnum, sizeof *out, is_of_type, type, out);
+}
+
+bool th_symbol_is_around(const void *entry, uintptr_t address) {
+    const ElfW(Sym) *symbol = entry;
     return (symbol->st_info & 15) == STT_FUNC && symbol->st_shndx != SHN_UNDEF &&
            address - symbol->st_value < symbol->st_size && address >= symbol->st_value;
 }
 
 static bool find_symbol(file *f, const ElfW(Shdr) * table, uintptr_t address, ElfW(Sym) * out) {
-    ElfW(Sym) *symbols = (ElfW(Sym) *)(void *)th_symbols_of(f->symbols)->piece;
-    const unsigned most = TH_PIECE_BYTES / sizeof *symbols;
-    const uint64_t count = table->sh_size / sizeof *symbols;
-    if (table->sh_entsize != sizeof *symbols ||
-        !fits(f, table->sh_offset, count, sizeof *symbols)) {
-        return false;
-    }
-    for (uint64_t i = 0; i < count; i += most) {
-        const uint64_t n = count - i < most ? count - i : most;
-        if (!read_at(f, table->sh_offset + i * sizeof *symbols, symbols,
-                     (size_t)n * sizeof *symbols)) {
-            return false;
-        }
-        for (uint64_t j = 0; j < n; j++) {
-            if (is_around(&symbols[j], address)) {
-                *out = symbols[j];
-                return true;
-            }
-        }
-    }
-    return false;
+    const uint64_t count = table->sh_size / sizeof *out;
+    return table->sh_entsize == sizeof *out && fits(f, table->sh_offset, count, sizeof *out) &&
+           find_entry(f, table->sh_offset, count, sizeof *out, th_symbol_is_around, address, out);
 }
 
 /* A name may hold anything; a name that no compiler makes is ignored. */

@@ -62,6 +62,9 @@ uint64_t th_module_sum(uint64_t sum, const void *bytes, size_t size);
  */
 void th_module_note(th_module *module, const struct dl_phdr_info *info, uintptr_t address);
 
+/* Whether the entry of a table of symbols is the function around an address of the file. */
+bool th_symbol_is_around(const void *entry, uintptr_t address);
+
 /*
  * Looks for the function around an address, which is the file's (place->offset), and fills in its
  * name and the offset from its beginning, or leaves the name empty. Leaves errno changed.
