@@ -53,9 +53,9 @@ static void add_times(thrum_metrics *m, const th_gauges *gauges) {
 static void read_worker(const thrum_sched *sched, unsigned worker, thrum_metrics *m) {
     *m = (thrum_metrics){.size = sizeof(*m)};
     m->workers = 1;
-    add_counters(m, th_sched_counters(sched, worker));
+    add_counters(m, &sched->workers[worker].counters);
     m->stack_high_water = th_sched_stack_high_water(sched, (int)worker);
-    if (worker < th_sched_seen(sched)) { /* a spare's queues are made when it first takes over */
+    if (worker < th_workers_end(sched)) { /* a spare's queues are made when it first takes over */
         th_gauges gauges;
         th_gauges_take_worker(&sched->workers[worker], th_os_now(), &gauges);
         m->queued_local = th_gauges_queued_at(&sched->workers[worker]);
@@ -85,9 +85,9 @@ static void add_gauges(const thrum_sched *sched, thrum_metrics *m) {
 
 static void read_all(const thrum_sched *sched, thrum_metrics *m) {
     read_external(sched, m);
-    m->workers = th_sched_seen(sched);
+    m->workers = th_workers_end(sched);
     for (unsigned worker = 0; worker < m->workers; worker++) {
-        add_counters(m, th_sched_counters(sched, worker));
+        add_counters(m, &sched->workers[worker].counters);
         m->queued_local += th_gauges_queued_at(&sched->workers[worker]);
     }
     add_gauges(sched, m);
@@ -290,7 +290,7 @@ static void print_ranges(th_text *text, unsigned workers) {
 }
 
 static void print_text(th_text *text) {
-    unsigned workers = th_sched_seen(text->sched);
+    unsigned workers = th_workers_end(text->sched);
     th_text_add(text, "scheduler ");
     th_text_add_quoted(text, text->sched->name);
     th_text_add(text, ", %u worker%s\n", workers, workers == 1 ? "" : "s");
@@ -336,7 +336,7 @@ static void print_sample(th_text *text, const field *f, const char *worker, uint
  * No sample is a sum: a query sums over `worker`, and so counts nothing twice.
  */
 static void print_prometheus(th_text *text) {
-    unsigned workers = th_sched_seen(text->sched);
+    unsigned workers = th_workers_end(text->sched);
     th_text_add(text, "# HELP thrum_workers Threads that run tasks.\n# TYPE thrum_workers gauge\n");
     th_text_add(text, "thrum_workers{sched=");
     th_text_add_quoted(text, text->sched->name);
@@ -387,7 +387,7 @@ static void print_object(th_text *text, const thrum_metrics *m, bool (*has)(cons
 }
 
 void th_metrics_add(th_text *text) {
-    unsigned workers = th_sched_seen(text->sched);
+    unsigned workers = th_workers_end(text->sched);
     thrum_metrics m;
     th_text_add(text, "{\"sched\": ");
     th_text_add_quoted(text, text->sched->name);

@@ -205,7 +205,7 @@ static held held_now(void) {
     for (int w = 0; w < want.worlds; w++) {
         h.blocks += atomic_load(&worlds[w].blocks);
         h.bytes += atomic_load(&worlds[w].bytes);
-        h.workers += th_sched_seen(worlds[w].sched);
+        h.workers += th_workers_end(worlds[w].sched);
     }
     return h;
 }

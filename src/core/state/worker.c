@@ -18,14 +18,6 @@ TH_NO_TSAN th_worker *th_worker_at(thrum_sched *sched, int32_t index) {
     return th_load_relaxed(&chunk[i % TH_BOUND_CHUNK]); /* relaxed: as above */
 }
 
-const th_counters *th_sched_counters(const thrum_sched *sched, unsigned worker) {
-    return &sched->workers[worker].counters;
-}
-
-unsigned th_sched_seen(const thrum_sched *sched) {
-    return th_workers_end(sched);
-}
-
 uint64_t th_sched_stack_high_water(const thrum_sched *sched, int worker) {
     /* relaxed: a figure to look at */
     uint64_t most = worker < 0 ? th_load_relaxed(&sched->xbound_high_water) : 0;

@@ -418,8 +418,6 @@ static TH_INLINE_NO_TSAN const th_fiber *th_running_on(const th_worker *worker) 
 
 /* ---- accessors for higher floors ---- */
 
-const th_counters *th_sched_counters(const thrum_sched *sched, unsigned worker);
-unsigned th_sched_seen(const thrum_sched *sched); /* the workers that have ever taken part */
 uint64_t th_sched_stack_high_water(const thrum_sched *sched, int worker);
 
 /* The worker with this number, or NULL: one of the scheduler's, or a bound thread's. */
