@@ -8,7 +8,7 @@
 #ifndef TH_CONTEXT_H
 #define TH_CONTEXT_H
 
-#include "base/cc.h"
+#include "base/atomic.h"
 
 #if defined(TH_CONTEXT_X86_64)
 #include "platform/context/context_x86_64.h"
@@ -63,6 +63,12 @@ static inline void th_context_set_limit(th_context *context, void *limit) {
  * The stack pointer of a suspended context; 0 when it is not known. For a context that is not
  * suspended it is the last value, or 0; a context that is just being made or switched may be read.
  */
+#ifdef TH_CONTEXT_UCONTEXT
 uintptr_t th_context_pointer(const th_context *context);
+#else
+static TH_INLINE_NO_TSAN uintptr_t th_context_pointer(const th_context *context) {
+    return (uintptr_t)th_load_relaxed(&context->sp); /* relaxed: any recent value will do */
+}
+#endif
 
 #endif

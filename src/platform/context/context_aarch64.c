@@ -6,8 +6,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/atomic.h"
-
 /* The frame that th_context_switch leaves and finds, low address first. */
 typedef struct frame {
     uint64_t x19, x20, x21, x22, x23, x24, x25, x26, x27, x28;
@@ -38,8 +36,4 @@ void th_context_make(th_context *context, void *bottom, void *top, void (*entry)
     f->x30 = (uintptr_t)th_context_entry;
     context->sp = f;
     (void)bottom;
-}
-
-TH_NO_TSAN uintptr_t th_context_pointer(const th_context *context) {
-    return (uintptr_t)th_load_relaxed(&context->sp); /* relaxed: any recent value will do */
 }

@@ -6,8 +6,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/atomic.h"
-
 /* The frame that th_context_switch leaves and finds, low address first. */
 typedef struct frame {
     uint64_t ra;
@@ -36,8 +34,4 @@ void th_context_make(th_context *context, void *bottom, void *top, void (*entry)
     f->ra = (uintptr_t)th_context_entry;
     context->sp = f;
     (void)bottom;
-}
-
-TH_NO_TSAN uintptr_t th_context_pointer(const th_context *context) {
-    return (uintptr_t)th_load_relaxed(&context->sp); /* relaxed: any recent value will do */
 }

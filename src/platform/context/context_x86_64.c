@@ -5,8 +5,6 @@
 
 #include <assert.h>
 
-#include "base/atomic.h"
-
 static_assert(offsetof(th_context, sp) == TH_CONTEXT_SP, "the assembly");
 static_assert(offsetof(th_context, bp) == TH_CONTEXT_BP, "the assembly");
 static_assert(offsetof(th_context, ip) == TH_CONTEXT_IP, "the assembly");
@@ -32,8 +30,4 @@ void th_context_make(th_context *context, void *bottom, void *top, void (*entry)
 /* The switch as a function: the compiler saves around it the registers that a call has to keep. */
 TH_NOINLINE TH_NO_TSAN void th_context_switch(th_context *from, const th_context *to) {
     th_context_jump(from, to);
-}
-
-TH_NO_TSAN uintptr_t th_context_pointer(const th_context *context) {
-    return (uintptr_t)th_load_relaxed(&context->sp); /* relaxed: any recent value will do */
 }

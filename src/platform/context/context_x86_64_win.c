@@ -67,7 +67,3 @@ void th_context_set_limit(th_context *context, void *limit) {
 TH_NOINLINE void th_context_switch(th_context *from, const th_context *to) {
     th_context_jump(from, to);
 }
-
-uintptr_t th_context_pointer(const th_context *context) {
-    return (uintptr_t)th_load_relaxed(&context->sp); /* relaxed: any recent value will do */
-}
