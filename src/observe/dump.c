@@ -135,8 +135,7 @@ static const char *state_name(th_seen_state state) {
     return states[state];
 }
 
-/* Without a closing brace: "{"id": "7.1", "name": "reader"", or "{"thread": 0". */
-static void add_who(th_text *text, bool root, unsigned worker, uint64_t id, const char *name) {
+void th_dump_add_who(th_text *text, bool root, unsigned worker, uint64_t id, const char *name) {
     if (root) {
         th_text_add(text, "{\"thread\": %u", worker);
     } else {
@@ -150,7 +149,7 @@ static void add_fiber(th_text *text, const th_seen *seen, unsigned number, int g
     if (seen->external) {
         th_text_add(text, "{\"external\": %" PRIu64, seen->id & ~TH_ID_THREAD);
     } else {
-        add_who(text, seen->root, seen->worker, seen->id, seen->name);
+        th_dump_add_who(text, seen->root, seen->worker, seen->id, seen->name);
     }
     if (!seen->root && !seen->external) {
         th_text_add(text, ", \"worker\": %u, \"pinned\": %s", seen->worker,
@@ -203,7 +202,7 @@ static void add_members(th_text *text, const th_group *group) {
     for (unsigned i = 0; i < TH_GROUP_MEMBERS && i < group->count; i++) {
         const th_member *member = &group->members[i];
         th_text_add(text, i ? ", " : "");
-        add_who(text, group->longest.root, member->worker, member->id, member->name);
+        th_dump_add_who(text, group->longest.root, member->worker, member->id, member->name);
         th_text_add(text, "}");
     }
     th_text_add(text, "]");
@@ -212,7 +211,7 @@ static void add_members(th_text *text, const th_group *group) {
 /* The member that has waited longest, by the ticks of its worker. */
 static void add_longest(th_text *text, const th_seen *seen) {
     th_text_add(text, ", \"longest\": ");
-    add_who(text, seen->root, seen->worker, seen->id, seen->name);
+    th_dump_add_who(text, seen->root, seen->worker, seen->id, seen->name);
     th_text_add(text, ", \"tick\": %" PRIu64 ", \"ticks\": %" PRIu64 "}", seen->tick, seen->ticks);
 }
 

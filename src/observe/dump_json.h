@@ -21,6 +21,9 @@ int th_dump_print(const thrum_sched *sched, FILE *out, thrum_format format,
 void th_metrics_add(th_text *text);
 void th_dump_add(th_text *text);
 
+/* Without a closing brace: "{"id": "7.1", "name": "reader"", or "{"thread": 0". */
+void th_dump_add_who(th_text *text, bool root, unsigned worker, uint64_t id, const char *name);
+
 /* "{"id": "7.1", "name": "reader", ...}", without its calls. */
 void th_dump_add_fiber(th_text *text, const th_seen *seen);
 

@@ -99,9 +99,7 @@ static void ask(void) {
 }
 
 static void add_stalled(th_text *text, const th_stalled *stalled, int64_t now) {
-    th_text_add(text, "{\"id\": \"%u.%u\", \"name\": ", (unsigned)(stalled->id >> 32),
-                (unsigned)stalled->id);
-    th_text_add_quoted(text, stalled->name);
+    th_dump_add_who(text, false, stalled->worker, stalled->id, stalled->name);
     th_text_add(text, ", \"worker\": %u, \"ran_ns\": %" PRId64 ", \"ago_ns\": %" PRId64,
                 stalled->worker, stalled->until - stalled->since, now - stalled->until);
     th_text_add(text, ", \"over\": %s, \"in_system_call\": %s", stalled->over ? "true" : "false",

@@ -85,8 +85,6 @@ typedef struct answer {
     int fd;
     int64_t patience;
     bool failed; /* nothing more is sent: the answer would have a hole */
-    size_t used; /* of the page */
-    char page[PAGE_BYTES];
 } answer;
 
 /*
@@ -105,30 +103,15 @@ static bool await_room(answer *a) {
     return ready > 0 && (ready & (int)TH_OS_OUT);
 }
 
-static void send_page(answer *a) {
-    size_t done = 0;
-    while (done < a->used && !a->failed) {
-        int64_t n = th_os_io_write(a->fd, TH_OS_STREAM, a->page + done, a->used - done);
+static void send_page(void *ctx, const char *bytes, size_t length) {
+    answer *a = ctx;
+    while (length && !a->failed) {
+        int64_t n = th_os_io_write(a->fd, TH_OS_STREAM, bytes, length);
         if (n > 0) {
-            done += (size_t)n;
+            bytes += n;
+            length -= (size_t)n;
         } else {
             a->failed = n != -EAGAIN || !await_room(a);
-        }
-    }
-    a->used = 0;
-}
-
-static void put(th_text *text, const char *piece, size_t length) {
-    answer *a = text->ctx;
-    while (length && !a->failed) {
-        const size_t room = PAGE_BYTES - a->used;
-        const size_t n = length < room ? length : room;
-        memcpy(a->page + a->used, piece, n);
-        a->used += n;
-        piece += n;
-        length -= n;
-        if (a->used == PAGE_BYTES) {
-            send_page(a);
         }
     }
 }
@@ -161,32 +144,28 @@ static const kind *kind_of(const char *request) {
 }
 
 /* With the lock: an array with an element for each scheduler. */
-static void add_answer(answer *a, const kind *what) {
-    th_text text = {.put = put, .ctx = a};
-    th_text_add(&text, observed ? "" : "[");
+static void add_answer(const answer *a, th_plain *page, const kind *what) {
+    th_plain_put(page, observed ? "" : "[");
     for (thrum_sched *sched = observed; sched && !a->failed; sched = sched->next_observed) {
-        th_text_add(&text, sched == observed ? "[" : ",");
-        text = (th_text){.put = put, .ctx = a, .sched = sched};
+        th_text text = {.put = th_text_put_plain, .ctx = page, .sched = sched};
+        th_plain_put(page, sched == observed ? "[" : ",");
         what->add(&text);
     }
-    th_text_add(&text, "]\n");
+    th_plain_put(page, "]\n");
 }
 
 /* With the lock, an answer and a zero byte: with that it is whole. False: not all has been sent. */
 static bool send_answer(int fd, const kind *what) {
-    answer a;
-    th_text text = {.put = put, .ctx = &a};
-    a.fd = fd;
-    a.patience = PATIENCE_NS;
-    a.failed = false;
-    a.used = 0;
+    answer a = {.fd = fd, .patience = PATIENCE_NS};
+    char bytes[PAGE_BYTES];
+    th_plain page = {.take = send_page, .ctx = &a, .bytes = bytes, .room = sizeof bytes};
     if (what) {
-        add_answer(&a, what);
+        add_answer(&a, &page, what);
     } else {
-        th_text_add(&text, "{\"error\": \"no such request\"}\n");
+        th_plain_put(&page, "{\"error\": \"no such request\"}\n");
     }
-    put(&text, "", 1);
-    send_page(&a);
+    th_plain_bytes(&page, "", 1);
+    th_plain_flush(&page);
     return !a.failed;
 }
 

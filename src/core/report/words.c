@@ -38,6 +38,10 @@ void th_text_begin(th_text *text, thrum_sched *sched) {
     *text = (th_text){.put = put_in_memory, .sched = sched};
 }
 
+void th_text_put_plain(th_text *text, const char *piece, size_t length) {
+    th_plain_bytes(text->ctx, piece, length);
+}
+
 const char *th_text_end(th_text *text) {
     return text->bytes ? text->bytes : "thrum: deadlock; no memory for the report\n";
 }

@@ -5,6 +5,7 @@
 #ifndef TH_WORDS_H
 #define TH_WORDS_H
 
+#include "base/plain.h"
 #include "core/inspect/code_names.h"
 #include "core/inspect/snapshot.h"
 #include "core/inspect/world.h"
@@ -26,6 +27,9 @@ typedef struct th_text {
 void th_text_begin(th_text *text, thrum_sched *sched);
 const char *th_text_end(th_text *text);
 void th_text_free(th_text *text);
+
+/* A `put` for a text that goes on as a plain text, which is its `ctx` and must be flushed. */
+void th_text_put_plain(th_text *text, const char *piece, size_t length);
 
 /* Adds a piece of up to 255 bytes. */
 TH_PRINTF(2, 3) void th_text_add(th_text *text, const char *format, ...);

@@ -43,12 +43,6 @@ static void on_signal(int number) {
 
 /* ---- printing ---- */
 
-typedef struct page {
-    bool left_out; /* nothing else is printed */
-    size_t length;
-    char bytes[PAGE_BYTES];
-} page;
-
 /*
  * Waits until stderr takes a page: it may be a pipe that is full. False: a stop cannot wait any
  * longer, so the rest of the dump is dropped.
@@ -63,29 +57,22 @@ static bool can_print(void) {
     return true;
 }
 
-static void flush(page *p) {
-    p->left_out = p->left_out || !can_print();
-    if (!p->left_out) {
-        th_os_stderr(p->bytes, p->length);
+static void to_stderr(void *ctx, const char *bytes, size_t length) {
+    bool *left_out = ctx; /* nothing else is printed */
+    *left_out = *left_out || !can_print();
+    if (!*left_out) {
+        th_os_stderr(bytes, length);
     }
-    p->length = 0;
-}
-
-static void put_on_page(th_text *text, const char *piece, size_t length) {
-    page *p = text->ctx;
-    if (length > sizeof p->bytes - p->length) {
-        flush(p);
-    }
-    memcpy(p->bytes + p->length, piece, length); /* a piece is shorter than a page (words.h) */
-    p->length += length;
 }
 
 static void dump(thrum_sched *sched) {
-    page p = {.left_out = false, .length = 0};
-    th_text text = {.put = put_on_page, .ctx = &p, .sched = sched};
+    bool left_out = false;
+    char bytes[PAGE_BYTES];
+    th_plain page = {.take = to_stderr, .ctx = &left_out, .bytes = bytes, .room = sizeof bytes};
+    th_text text = {.put = th_text_put_plain, .ctx = &page, .sched = sched};
     th_report_dump(&text);
-    flush(&p);
-    if (!p.left_out && can_print()) {
+    th_plain_flush(&page);
+    if (!left_out && can_print()) {
         th_recorder_write(sched);
     }
 }
