@@ -38,7 +38,7 @@ def described(groups):
 
 
 def table(groups, names):
-    out = "| | row | workers | thrum | best peer | thrum takes |\n| --- | --- | --- | --- | --- | --- |\n"
+    out = "| | thrum | best peer | thrum takes |\n| --- | --- | --- | --- |\n"
     for group in groups:
         unit = UNITS.get(group.thrum.unit, group.thrum.unit)
         ratio = group.ratio
@@ -50,8 +50,8 @@ def table(groups, names):
             times = max(ratio, 1 / ratio)
             digits = 0 if times >= 100 else 1 if times >= 1.1 else 2
             much = "{:,.{}f} times {}".format(times, digits, "less" if ratio < 1 else "more")
-        out += "| %s | `%s` | %d | %s\xa0%s | %s, %s\xa0%s | %s |\n" % (
-            names(group), group.row, group.workers, figure_text(group.thrum.median), unit,
+        out += "| %s | %s\xa0%s | %s, %s\xa0%s | %s |\n" % (
+            names(group), figure_text(group.thrum.median), unit,
             SYSTEMS.get(group.best.system, group.best.system), figure_text(group.best.median), unit, much)
     return out + "\n"
 
@@ -74,5 +74,6 @@ def page():
     ten = [g for row in SUMMARY for g in groups if g.row == row and g.workers == 2]
     out += table(ten, lambda group: SUMMARY[group.row])
     for verdict, rows in of.items():
-        out += "## %s\n\n" % verdict.capitalize() + table(rows, names.get)
+        out += "## %s\n\n" % verdict.capitalize()
+        out += table(rows, lambda group: "%s: `%s`, %d worker%s" % (names[group], group.row, group.workers, "s" * (group.workers > 1)))
     return out
