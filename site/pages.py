@@ -105,8 +105,9 @@ class Site:
             return "[%s](%s%s%s)" % (found[2], to, suffix, anchor and "#" + anchor)
 
         def pictures(found):
-            return "".join("```{image} %s\n:class: only-%s\n:alt: \"%s\"\n```\n" %
+            both = "".join("```{image} %s\n:class: only-%s\n:alt: \"%s\"\n```\n" %
                            (self.picture(os.path.join(here, found[mode])), mode, found["alt"]) for mode in ("dark", "light"))
+            return "````{container} picture\n%s````\n" % both
 
         text = self.made.get(path) or read(path)
         parts = re.split(r"(?ms)(^ *```.*?^ *```$)", text)  # each second one is code
