@@ -1,6 +1,7 @@
 """What the samples that compare.py took say: figures, and groups of them that belong side by side."""
 
 import math
+import re
 import statistics
 
 from workloads import VARIANTS, WORKLOADS
@@ -9,6 +10,17 @@ MORE_IS_BETTER = {"Mop/s", "times"}
 # The scheduler's counts that are kept of each row, and what they are called.
 DEEDS = {"fiber_switches": "fiber switches", "steals": "steals", "wakes": "wakes", "parks": "sleeps"}
 SHARES = (0.5, 0.9, 0.99, 0.999)
+# The summary: ten rows with two workers, of which thrum is not ahead in all.
+SUMMARY = {"spawn": "Start and run a task", "fib": "Fork and join a call", "chan-1-1": "Pass an element through a channel",
+           "yield": "Yield to another task", "pingpong": "Round trip between two tasks", "mutex-100": "Lock a mutex that 100 tasks use",
+           "wake-p50": "Wake a sleeping worker (median)", "sleeps": "Processor time of a sleep, 100,000 at a time",
+           "blocked-memory": "Memory of a task that waits", "stall-sleep-2-p99":
+           "Delay of other tasks while two block their threads (99th percentile)"}
+SYSTEMS = {"go": "Go", "tokio": "Tokio", "boost": "Boost.Fiber", "onetbb": "oneTBB", "openmp-gcc": "OpenMP (gcc)",
+           "openmp-clang": "OpenMP (clang)", "libuv": "libuv", "pool": "a simple pool"}
+PARTS = {"timer-p99": "timers, 99th percentile", "p50": "median", "p99": "99th percentile", "max": "longest", "cold": "the first time",
+         "memory": "memory", "time": "time"}
+UNITS = {"ns/op": "ns", "us/op": "µs", "us": "µs", "us/s": "µs/s"}
 
 
 class Figure:
@@ -80,6 +92,40 @@ def figure_text(value):
     if value >= 999.5:
         return f"{value:,.0f}"
     return f"{value:.3g}"
+
+
+def system_name(system):
+    return SYSTEMS.get(system, system)
+
+
+def with_unit(figure):
+    return f"{figure_text(figure.median)}\xa0{UNITS.get(figure.unit, figure.unit)}"
+
+
+def described(groups):
+    """A readable name for each group: what its work is, and which figure of it the row has."""
+    before, names = "", {}
+    for group in groups:
+        what = re.sub(r": an? ([\w ]+)$", r" (per \1)", re.sub(r"; cold: the first time|: once$", "", group.work.what))
+        if what.startswith("the same"):
+            what = before + re.sub("^the same,?", "; here", what)
+        else:
+            before = what
+        part = next((words for end, words in PARTS.items() if group.row.endswith("-" + end)), None)
+        names[group] = what[0].upper() + what[1:] + (" (%s)" % part if part else "")
+    return names
+
+
+def comparison(group):
+    """How much thrum takes beside the best peer, in words; a ratio of 0 or without end has no figure."""
+    ratio = group.ratio
+    if ratio in (0, math.inf):
+        return "less" if ratio == 0 else "more; the peer takes nothing that can be measured"
+    if group.verdict() == "even":
+        return "as\xa0much"
+    times = max(ratio, 1 / ratio)
+    digits = 0 if times >= 100 else 1 if times >= 1.1 else 2
+    return f"{times:,.{digits}f}×\xa0{'less' if ratio < 1 else 'more'}"
 
 
 def per_op(value):
