@@ -18,8 +18,7 @@ SUMMARY = {"spawn": "Start and run a task", "fib": "Fork and join a call", "chan
            "Delay of other tasks while two block their threads (99th percentile)"}
 SYSTEMS = {"go": "Go", "tokio": "Tokio", "boost": "Boost.Fiber", "onetbb": "oneTBB", "openmp-gcc": "OpenMP (gcc)",
            "openmp-clang": "OpenMP (clang)", "libuv": "libuv", "pool": "a simple pool"}
-PARTS = {"timer-p99": "timers, 99th percentile", "p50": "median", "p99": "99th percentile", "max": "longest", "cold": "the first time",
-         "memory": "memory", "time": "time"}
+PARTS = {"timer-p99": "timers, 99th percentile", "p50": "median", "p99": "99th percentile", "max": "longest", "cold": "the first time"}
 UNITS = {"ns/op": "ns", "us/op": "µs", "us": "µs", "us/s": "µs/s"}
 
 
@@ -99,20 +98,24 @@ def system_name(system):
 
 
 def with_unit(figure):
-    return f"{figure_text(figure.median)}\xa0{UNITS.get(figure.unit, figure.unit)}"
+    median, unit = figure.median, UNITS.get(figure.unit, figure.unit)
+    if unit == "µs" and median >= 10000:
+        median, unit = median / 1000, "ms"
+    return f"{figure_text(median)}\xa0{unit}"
 
 
 def described(groups):
     """A readable name for each group: what its work is, and which figure of it the row has."""
-    before, names = "", {}
+    names = {}
     for group in groups:
-        what = re.sub(r": an? ([\w ]+)$", r" (per \1)", re.sub(r"; cold: the first time|: once$", "", group.work.what))
-        if what.startswith("the same"):
-            what = before + re.sub("^the same,?", "; here", what)
-        else:
-            before = what
+        name = re.sub(r": an? ([\w ]+)$", r" (per \1)", group.work.what)
+        # Work with two figures names both, the time or the delay last.
+        late = "-late" in group.row or group.row.endswith("-time")
+        name = re.sub(r": ([^:;]*); ([^:;]*)$", r": \2" if late else r": \1", name)
         part = next((words for end, words in PARTS.items() if group.row.endswith("-" + end)), None)
-        names[group] = what[0].upper() + what[1:] + (" (%s)" % part if part else "")
+        if part == PARTS["cold"] and group.row == group.work.name:
+            part = None
+        names[group] = name[0].upper() + name[1:] + (", " + part if part else "")
     return names
 
 
@@ -120,7 +123,7 @@ def comparison(group):
     """How much thrum takes beside the best peer, in words; a ratio of 0 or without end has no figure."""
     ratio = group.ratio
     if ratio in (0, math.inf):
-        return "less" if ratio == 0 else "more; the peer takes nothing that can be measured"
+        return "less" if ratio == 0 else "more"
     if group.verdict() == "even":
         return "as\xa0much"
     times = max(ratio, 1 / ratio)

@@ -2,8 +2,9 @@
 
 import html
 
-from figures import (DEEDS, SHARES, Figure, figure_text, groups_of, is_compared, latencies, per_op, variants_parts)
-from plots import AHEAD, BEHIND, EVEN, bars, heat, overview, quantile_curves, quantile_rows, scaling
+from figures import (DEEDS, SHARES, SUMMARY, Figure, comparison, described, figure_text, groups_of, is_compared, latencies, per_op,
+                     system_name, variants_parts, with_unit)
+from plots import AHEAD, BEHIND, COLOUR_OF, EVEN, bars, heat, quantile_curves, quantile_rows, ratio_axis, ratio_bar, scaling
 from workloads import SCALING, TITLES, WORKLOADS
 
 # The rows that carry a distribution.
@@ -61,11 +62,13 @@ def markdown_peers(groups, shown):
     lines = [f"Against the best peer of each row: ahead {verdicts.count('ahead')}, "
              f"even {verdicts.count('even')}, behind {verdicts.count('behind')}. `../README.md` says how to read it.",
              "", "## Behind or even", ""]
-    lines += ["| row | workers | thrum | best peer | thrum ÷ best |", "| --- | --- | --- | --- | --- |"]
+    lines += ["| | row | workers | thrum | best peer | thrum takes |", "| --- | --- | --- | --- | --- | --- |"]
+    names = described(shown)
     for g in sorted(shown, key=lambda g: -g.ratio if g.ratio else 0):
         if g.verdict() in ("behind", "even"):
-            lines.append(f"| `{g.row}` | {g.workers} | {figure_text(g.thrum.median)} {g.thrum.unit} | "
-                         f"{g.best.system} {figure_text(g.best.median)} | {g.ratio:.2f} {g.verdict()} |")
+            name = names[g].replace("|", "\\|")
+            lines.append(f"| {name} | `{g.row}` | {g.workers} | {with_unit(g.thrum)} | "
+                         f"{system_name(g.best.system)}, {with_unit(g.best)} | {comparison(g)} |")
     lines += ["", "## All", "", "Medians (least to most). Context switches and futex calls are per operation.", "",
               "| row | workers | system | median | range | unit | ÷ thrum | ctxsw/op | futex/op |",
               "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
@@ -121,8 +124,8 @@ def variants_html(results):
     if not parts:
         return ""
     out = ["<h2>thrum's variants against each other</h2><p>Each cell over the default (first column, with its figure): "
-           "<span style='background:rgb(133,176,225);padding:0 .4em'>less</span> "
-           "<span style='background:rgb(232,162,141);padding:0 .4em'>more</span>.</p>"]
+           "<span style='background:rgba(11,98,196,.5);padding:0 .4em'>less</span> "
+           "<span style='background:rgba(209,69,27,.5);padding:0 .4em'>more</span>.</p>"]
     for title, names, table in parts:
         out.append(f"<h3>{title}</h3><div class=wide><table class=heat><tr><th>row<th>workers")
         out += [f"<th><span>{html.escape(title_of(n))}</span>" for n in names]
@@ -172,36 +175,69 @@ def deeds_html(groups):
     return "".join(out) + "</table></div></details>"
 
 
-def behind_html(shown):
-    """The rows that are lost, first thing on the page."""
+def table_html(groups, name):
+    """thrum and the best peer of each row; the colour is the verdict's."""
+    out = ["<div class=wide><table><tr><th><th>thrum<th>best peer<th>thrum takes"]
+    out += [f"<tr><td>{name(g)}<td>{with_unit(g.thrum)}<td>{system_name(g.best.system)}, {with_unit(g.best)}"
+            f"<td style='color:{COLOUR_OF[g.verdict()]};font-weight:bold'>{comparison(g)}" for g in groups]
+    return "".join(out) + "</table></div>"
+
+
+def title_html(names, group):
+    return f"{html.escape(names[group])}, {group.workers} worker{'s' if group.workers > 1 else ''}"
+
+
+def summary_html(shown, names):
+    """Ten rows, and then the rows that are lost, first thing on the page."""
+    ten = [g for row in SUMMARY for g in shown if g.row == row and g.workers == 2]
+    out = "<h2>Ten rows, with two workers</h2>" + table_html(ten, lambda g: SUMMARY[g.row]) if ten else ""
     behind = sorted((g for g in shown if g.verdict() == "behind"), key=lambda g: -g.ratio)
     if not behind:
-        return "<p class=sub>No row is behind its best peer.</p>"
-    items = [f"<span class=lost><b>{g.ratio:.2f}×</b> {g.label()} <i>{g.best.system}</i></span>" for g in behind]
-    return "<h3 class=lose>Behind, the worst first</h3><p>" + " ".join(items) + "</p>"
+        return out + "<p class=sub>No row is behind its best peer.</p>"
+    return out + f"<h2>Behind the best peer, the worst first</h2><details open><summary>{len(behind)} rows</summary>" + table_html(
+        behind, lambda g: f"{title_html(names, g)} <code>{g.row}</code>") + "</details>"
+
+
+def overview_html(shown, names):
+    """All rows as bars of their ratios."""
+    out = [f"<div class=wide><table class=all><tr><th><th class=n>workers<th>{ratio_axis()}<th>thrum takes<th class=more>thrum : best peer"]
+    for key, title in TITLES.items():
+        groups = [g for g in shown if g.work.set == key]
+        out.append(f"<tr><th colspan=5 class=set>{title}" if groups else "")
+        for i, g in enumerate(groups):
+            again = i > 0 and groups[i - 1].row == g.row
+            out.append(f"<tr><td>{'' if again else html.escape(names[g])}<td class=n>{g.workers}<td>{ratio_bar(g)}"
+                       f"<td style='color:{COLOUR_OF[g.verdict()]};font-weight:bold'>{comparison(g)}"
+                       f"<td class=more>{with_unit(g.thrum)} : {with_unit(g.best)}, {system_name(g.best.system)}")
+    return "".join(out) + "</table></div>"
 
 
 STYLE = """
-:root{color-scheme:light}
-body{font:15px/1.5 system-ui,"Liberation Sans","DejaVu Sans",sans-serif;color:#222b36;background:#f3f5f7;margin:0}
+:root{color-scheme:light dark;--ink:#222b36;--soft:#5a6675;--page:#f3f5f7;--card:#fff;--edge:#dfe3e8;--grid:#e7eaee;--mark:#0f172a;
+--bar:#b4bcc6;--code:#eef1f4;--ahead:#0b62c4;--behind:#c8401a;--even:#7d6218;--warn:#fdecc8}
+@media(prefers-color-scheme:dark){:root{--ink:#e1e6ec;--soft:#9aa5b1;--page:#0d1117;--card:#161b22;--edge:#30363d;--grid:#2b323a;
+--mark:#f0f3f6;--bar:#566270;--code:#262c34;--ahead:#58a6ff;--behind:#ff8a65;--even:#d9b44a;--warn:#4a3a10}}
+body{font:15px/1.5 system-ui,"Liberation Sans","DejaVu Sans",sans-serif;color:var(--ink);background:var(--page);margin:0}
 main{max-width:1180px;margin:0 auto;padding:28px 24px 60px}
 h1{font-size:27px;margin:0 0 4px}h2{font-size:20px;margin:42px 0 6px}h3{font-size:15px;margin:0 0 2px}
-p{margin:4px 0 10px}.sub,.key{color:#5a6675;font-size:13.5px}
-.card{background:#fff;border:1px solid #dfe3e8;border-radius:8px;padding:16px 20px;margin:12px 0}
-.tiles{display:flex;gap:14px;margin:18px 0;flex-wrap:wrap}.tile{flex:1;min-width:150px;padding:12px 18px;border-radius:8px;color:#fff}
+p{margin:4px 0 10px}.sub,.key{color:var(--soft);font-size:13.5px}
+.card,.wide{background:var(--card);border:1px solid var(--edge);border-radius:8px;padding:16px 20px;margin:12px 0}
+.wide{overflow-x:auto;padding:12px}
+.tiles{display:flex;gap:14px;margin:18px 0;flex-wrap:wrap}.tile{flex:1;min-width:150px;padding:12px 18px;border-radius:8px;color:var(--card)}
 .tile b{display:block;font-size:32px;line-height:1.1}.grid{display:grid;grid-template-columns:1fr 1fr;gap:14px}
-.grid3{display:grid;grid-template-columns:repeat(3,1fr);gap:14px}.grid .card,.grid3 .card{margin:0;padding:12px 14px}
-.what{color:#5a6675;font-size:12.5px;margin:0 0 6px}.what i{color:#8a6d1d;font-style:normal}
+.grid3{display:grid;grid-template-columns:repeat(3,1fr);gap:14px}.grid .card,.grid3 .card{margin:0;padding:12px 14px;min-width:0}
+.what{color:var(--soft);font-size:12.5px;margin:0 0 6px}.what i{color:var(--even);font-style:normal}
 svg{max-width:100%;height:auto;display:block;font-family:inherit}
-table{border-collapse:collapse;font-size:13px}td,th{padding:3px 9px;border-bottom:1px solid #e7eaee;text-align:left}
+table{border-collapse:collapse;font-size:13px}td,th{padding:3px 9px;border-bottom:1px solid var(--grid);text-align:left}
 td.n{text-align:right;font-variant-numeric:tabular-nums}.heat th{vertical-align:bottom}.heat th span{display:inline-block;writing-mode:vertical-rl;transform:rotate(180deg);font-weight:600}
-.wide{overflow-x:auto;background:#fff;border:1px solid #dfe3e8;border-radius:8px;padding:12px}
-code{font-size:12.5px;background:#eef1f4;padding:0 .3em;border-radius:3px}li{margin:2px 0;font-size:13.5px}
-.warn{background:#fdecc8;border:1px solid #e5b94e;border-radius:8px;padding:8px 14px}
-.lost{display:inline-block;border:1px solid #d1451b;border-radius:6px;padding:1px 8px;margin:2px 2px;font-size:13px;background:#fff}
-.lost b{color:#d1451b}.lost i{color:#5a6675;font-style:normal}.lose{color:#d1451b}
-summary{cursor:pointer;color:#5a6675}.wide+h3{margin-top:20px}
-@media(max-width:900px){.grid,.grid3{grid-template-columns:1fr}}
+.all td,.all th{padding-top:0;padding-bottom:0;border-bottom:0;vertical-align:middle}.all .set{font-size:14px;padding-top:14px}.all svg{width:320px;max-width:none}
+.all td.n{color:var(--soft)}.all .more{white-space:nowrap;color:var(--soft);font-weight:normal;font-size:12px}
+code{font-size:12px;background:var(--code);padding:0 .3em;border-radius:3px}li{margin:2px 0;font-size:13.5px;overflow-wrap:anywhere}
+.warn{background:var(--warn);border:1px solid var(--even);border-radius:8px;padding:8px 14px}
+summary{cursor:pointer;color:var(--soft)}.wide+h3{margin-top:20px}
+@media(max-width:900px){.grid,.grid3{grid-template-columns:1fr}.more{display:none}}
+@media(max-width:500px){main{padding:16px 12px 40px}.wide,.grid .card{padding:8px}.wide table{font-size:12px}td,th{padding:3px 5px}
+.tile{min-width:70px;padding:8px 10px;font-size:12px}.tile b{font-size:24px}.tiles{gap:6px}.all svg{width:170px}code{overflow-wrap:anywhere}}
 """
 
 
@@ -220,14 +256,16 @@ def page(results, groups, shown):
            f"<title>{name_of(groups)}</title><style>{STYLE}</style><main>",
            f"<h1>{name_of(groups)}</h1>",
            f"<p class=sub>{html.escape(m['cpu'])}, {m['cores']} cores, {m['memory']} · {html.escape(m['kernel'])} · "
-           f"{html.escape(m['os'])} · {m['date']}<br>{results['runs']} interleaved runs, each sample a process of its "
-           "own; medians, thin lines from the least to the most. Less is better everywhere.</p>"]
+           f"{html.escape(m['os'])} · {m['date']}<br>{results['runs']} interleaved runs, each sample a separate process. "
+           "Figures are medians, thin lines go from the least to the most, and less is better.</p>"]
     if results["quick"]:
         out.append("<p class=warn>With <code>--quick</code>: a twentieth of the work. Not to be quoted.</p>")
     if groups:
-        out.append(tiles_html(verdicts) + behind_html(shown))
+        out.append(tiles_html(verdicts))
+    names = described(groups)
     if shown:
-        out.append("<h2>thrum over the best peer of each row</h2><div class=card>" + overview(shown) + "</div>")
+        out.append(summary_html(shown, names) + "<h2>thrum over the best peer of each row</h2><p>The axis is logarithmic. A pointed bar "
+                   "goes on beyond it.</p>" + overview_html(shown, names))
     for key, title in TITLES.items():
         members = [g for g in shown if g.work.set == key]
         if not members:
@@ -235,14 +273,14 @@ def page(results, groups, shown):
         out.append(f"<h2>{title}</h2><div class=grid>")
         for g in members:
             note = f"<br><i>{html.escape(g.work.note)}</i>" if g.work.note else ""
-            out.append(f"<div class=card><h3>{g.label()}</h3><p class=what>{html.escape(g.work.what)}{note}</p>{bars(g)}</div>")
+            out.append(f"<div class=card><h3>{title_html(names, g)}</h3><p class=what><code>{g.row}</code>{note}</p>{bars(g)}</div>")
         out.append("</div>")
     charts = [(row, [g for g in groups if g.row == row]) for row in SCALING]
     charts = [(row, gs, scaling(row, gs)) for row, gs in charts if len(gs) > 2]
     if any(chart for _, _, chart in charts):
         out.append(f"<h2>From one worker to eight</h2><p>This machine has {m['cores']} cores: beyond that workers are "
                    "preempted. Both axes are logarithmic.</p><div class=grid3>")
-        out += [f"<div class=card><h3>{row}, {gs[0].figures[0].unit}</h3>{chart}</div>" for row, gs, chart in charts if chart]
+        out += [f"<div class=card><h3>{html.escape(names[gs[0]])}</h3>{chart}</div>" for row, gs, chart in charts if chart]
         out.append("</div>")
     out.append(latencies_html(groups))
     out.append(variants_html(results))

@@ -5,7 +5,7 @@ import math
 import statistics
 
 from figures import figure_text
-from plots import AHEAD, BEHIND, DARK, EVEN, GREY, line, microseconds, rect, svg, text, ticks_log
+from plots import AHEAD, BEHIND, DARK, EVEN, GREY, GROUND, MARK, line, microseconds, rect, svg, text, ticks_log
 from report import STYLE
 from server_rows import ROWS
 
@@ -159,8 +159,8 @@ def bars(samples):
         mid = y + high / 2
         parts.append(text(left - 8, y + 14, s.system, 12, "end", weight=weight))
         parts.append(rect(left, y + 3, at(s.median) - left, high - 6, AHEAD if s.is_ours() else GREY, 'rx="2"'))
-        parts.append(line(at(s.min), mid, at(s.max), mid, "#0f172a", 1.2))
-        parts += [line(at(end), mid - 3, at(end), mid + 3, "#0f172a", 1.2) for end in (s.min, s.max)]
+        parts.append(line(at(s.min), mid, at(s.max), mid, MARK, 1.2))
+        parts += [line(at(end), mid - 3, at(end), mid + 3, MARK, 1.2) for end in (s.min, s.max)]
         parts.append(text(width, y + 14, f"{figure_text(s.median)} {s.unit}", 12, "end", weight=weight))
     return svg(width, 8 + high * len(samples), parts, samples[0].row)
 
@@ -181,13 +181,12 @@ def tails(samples):
     parts = []
     for tick in ticks_log(low, top):
         parts.append(line(at(tick), 20, at(tick), height))
-        if f"{tick:g}"[0] == "1" or top / low < 30:
-            parts.append(text(at(tick), 13, microseconds(tick), 10, "middle", DARK))
+        parts.append(text(at(tick), 13, microseconds(tick), 11, "middle", DARK))
     for i, s in enumerate(samples):
         y, colour = 34 + i * high, AHEAD if s.is_ours() else DARK
         parts.append(text(left - 8, y + 4, s.system, 12, "end", weight="bold" if s.is_ours() else "normal"))
         parts.append(line(at(s.quantiles[0]), y, at(s.quantiles[-1]), y, colour, 3))
-        parts += [f'<circle cx="{at(q):.1f}" cy="{y}" r="{6.5 - 1.3 * j:.1f}" fill="{colour}" stroke="#fff" stroke-width="1.2"/>'
+        parts += [f'<circle cx="{at(q):.1f}" cy="{y}" r="{6.5 - 1.3 * j:.1f}" fill="{colour}" stroke="{GROUND}" stroke-width="1.2"/>'
                   for j, q in enumerate(s.quantiles)]
     return svg(width, height + 6, parts, samples[0].row + ", latencies")
 
@@ -227,7 +226,7 @@ def page(results, rows):
                    f"<h3>{row.unit}</h3>{bars(samples)}</div>")
         tail = tails(samples)
         if tail:
-            out.append(f"<div class=card><h3>Latencies</h3><p class=what>50 %, 90 %, 99 % and 99.9 %, the large dot first</p>{tail}</div>")
+            out.append(f"<div class=card><h3>Latencies</h3><p class=what>50 %, 90 %, 99 % and 99.9 %, the large dot first; the axis is logarithmic</p>{tail}</div>")
         out.append("</div>")
     out.append("<h2>How it was measured</h2><ul>")
     out += [f"<li>{html.escape(t)}" for t in asides(rows)]
