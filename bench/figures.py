@@ -17,9 +17,11 @@ SUMMARY = {"spawn": "Start and run a task", "fib": "Fork and join a call", "chan
            "blocked-memory": "Memory of a task that waits", "stall-sleep-2-p99":
            "Delay of other tasks while two block their threads (99th percentile)"}
 SYSTEMS = {"go": "Go", "tokio": "Tokio", "boost": "Boost.Fiber", "onetbb": "oneTBB", "openmp-gcc": "OpenMP (gcc)",
-           "openmp-clang": "OpenMP (clang)", "libuv": "libuv", "pool": "a simple pool"}
+           "openmp-clang": "OpenMP (clang)", "libuv": "libuv", "pool": "a simple pool",
+           "asio": "Asio", "epoll": "epoll loop", "uring": "io_uring", "uring-default": "io_uring, default", "openssl": "OpenSSL",
+           "redis": "Redis"}
 PARTS = {"timer-p99": "timers, 99th percentile", "p50": "median", "p99": "99th percentile", "max": "longest", "cold": "the first time"}
-UNITS = {"ns/op": "ns", "us/op": "µs", "us": "µs", "us/s": "µs/s"}
+UNITS = {"us/request": "µs/request", "ns/op": "ns", "us/op": "µs", "us": "µs", "us/s": "µs/s"}
 
 
 class Figure:

@@ -177,9 +177,9 @@ def deeds_html(groups):
 
 def table_html(groups, name):
     """thrum and the best peer of each row; the colour is the verdict's."""
-    out = ["<div class=wide><table><tr><th><th>thrum<th>best peer<th>thrum takes"]
-    out += [f"<tr><td>{name(g)}<td>{with_unit(g.thrum)}<td>{system_name(g.best.system)}, {with_unit(g.best)}"
-            f"<td style='color:{COLOUR_OF[g.verdict()]};font-weight:bold'>{comparison(g)}" for g in groups]
+    out = ["<div class=wide><table><tr><th><th>thrum takes<th>thrum<th>best peer"]
+    out += [f"<tr><td>{name(g)}<td style='color:{COLOUR_OF[g.verdict()]};font-weight:bold'>{comparison(g)}"
+            f"<td>{with_unit(g.thrum)}<td>{system_name(g.best.system)}, {with_unit(g.best)}" for g in groups]
     return "".join(out) + "</table></div>"
 
 
@@ -237,7 +237,7 @@ code{font-size:12px;background:var(--code);padding:0 .3em;border-radius:3px}li{m
 summary{cursor:pointer;color:var(--soft)}.wide+h3{margin-top:20px}
 @media(max-width:900px){.grid,.grid3{grid-template-columns:1fr}.more{display:none}}
 @media(max-width:500px){main{padding:16px 12px 40px}.wide,.grid .card{padding:8px}.wide table{font-size:12px}td,th{padding:3px 5px}
-.tile{min-width:70px;padding:8px 10px;font-size:12px}.tile b{font-size:24px}.tiles{gap:6px}.all svg{width:170px}code{overflow-wrap:anywhere}}
+.tile{min-width:70px;padding:8px 10px;font-size:12px}.tile b{font-size:24px}.tiles{gap:6px}.all svg{width:230px}.all th.n{font-size:9px}td code{display:none}td:first-child{min-width:110px}}
 """
 
 

@@ -4,10 +4,10 @@ import html
 import math
 import statistics
 
-from figures import figure_text
+from figures import UNITS, figure_text, system_name, with_unit
 from plots import AHEAD, BEHIND, DARK, EVEN, GREY, GROUND, MARK, line, microseconds, rect, svg, text, ticks_log
 from report import STYLE
-from server_rows import ROWS
+from server_rows import ROWS, TITLES
 
 SHARES = ("p50", "p90", "p99", "p99.9")
 COLOURS = {"aim": AHEAD, "must": EVEN, "missed": BEHIND}
@@ -146,7 +146,7 @@ def asides(rows):
 
 def bars(samples):
     """Draws a bar a server; thin lines from the least to the most."""
-    width, left, right, high = 540, 96, 120, 20
+    width, left, right, high = 540, 112, 120, 20
     top = max(s.max for s in samples) or 1
     plot = width - left - right
 
@@ -157,11 +157,11 @@ def bars(samples):
     for i, s in enumerate(samples):
         y, weight = 4 + i * high, "bold" if s.is_ours() else "normal"
         mid = y + high / 2
-        parts.append(text(left - 8, y + 14, s.system, 12, "end", weight=weight))
+        parts.append(text(left - 8, y + 14, system_name(s.system), 12, "end", weight=weight))
         parts.append(rect(left, y + 3, at(s.median) - left, high - 6, AHEAD if s.is_ours() else GREY, 'rx="2"'))
         parts.append(line(at(s.min), mid, at(s.max), mid, MARK, 1.2))
         parts += [line(at(end), mid - 3, at(end), mid + 3, MARK, 1.2) for end in (s.min, s.max)]
-        parts.append(text(width, y + 14, f"{figure_text(s.median)} {s.unit}", 12, "end", weight=weight))
+        parts.append(text(width, y + 14, with_unit(s), 12, "end", weight=weight))
     return svg(width, 8 + high * len(samples), parts, samples[0].row)
 
 
@@ -170,7 +170,7 @@ def tails(samples):
     samples = sorted((s for s in samples if s.quantiles), key=lambda s: s.quantiles[0])
     if not samples:
         return ""
-    width, left, right, high = 540, 96, 14, 22
+    width, left, right, high = 540, 112, 24, 22
     values = [max(q, 0.1) for s in samples for q in s.quantiles]
     low, top = min(values) * 0.7, max(values) * 1.4
     height = 30 + high * len(samples)
@@ -184,7 +184,7 @@ def tails(samples):
         parts.append(text(at(tick), 13, microseconds(tick), 11, "middle", DARK))
     for i, s in enumerate(samples):
         y, colour = 34 + i * high, AHEAD if s.is_ours() else DARK
-        parts.append(text(left - 8, y + 4, s.system, 12, "end", weight="bold" if s.is_ours() else "normal"))
+        parts.append(text(left - 8, y + 4, system_name(s.system), 12, "end", weight="bold" if s.is_ours() else "normal"))
         parts.append(line(at(s.quantiles[0]), y, at(s.quantiles[-1]), y, colour, 3))
         parts += [f'<circle cx="{at(q):.1f}" cy="{y}" r="{6.5 - 1.3 * j:.1f}" fill="{colour}" stroke="{GROUND}" stroke-width="1.2"/>'
                   for j, q in enumerate(s.quantiles)]
@@ -197,10 +197,9 @@ def verdict_rows(rows):
         for v in verdicts:
             must, aim = v.bounds()
             colour = COLOURS[v.name()]
-            out.append(f"<tr><td>{row.name}<td>{html.escape(v.what())}<td class=n>{figure_text(v.ours.median)} {v.ours.unit}<td class=n>"
-                       + (f"{figure_text(v.peer.median)} {v.peer.unit}" if v.peer else "–")
-                       + f"<td class=n style='color:{colour};font-weight:bold'>{ratio_text(v, v.figure)}"
-                       f"<td class=n>{ratio_text(v, v.min)} to {ratio_text(v, v.max)}<td class=n>{must}<td class=n>{aim}")
+            peer = f"{system_name(v.peer.system)}, {with_unit(v.peer)}" if v.peer else "–"
+            out.append(f"<tr><td>{TITLES[row.name]}<td style='color:{colour};font-weight:bold'>{ratio_text(v, v.figure)}"
+                       f"<td>{v.ours.system}, {with_unit(v.ours)}<td>{peer}<td class=more>{ratio_text(v, v.min)} to {ratio_text(v, v.max)}<td>{must}<td>{aim}")
     return "".join(out)
 
 
@@ -215,15 +214,15 @@ def page(results, rows):
     if results["smoke"]:
         out.append("<p class=warn>With <code>--smoke</code>: very little of everything. Not to be quoted.</p>")
     out.append("<div class=tiles>")
-    for name, words in (("aim", "as aimed"), ("must", "as it must be"), ("missed", "missed")):
+    for name, words in (("aim", "as aimed"), ("must", "as it must be, below the aim"), ("missed", "missed")):
         out.append(f"<div class=tile style='background:{COLOURS[name]}'><b>{names.count(name)}</b>{words}</div>")
     out.append("</div><h2>What must be reached</h2><p>A ratio is the peer's figure over thrum's in the same round; the median of the "
-               "rounds, the least and the most.</p><div class=wide><table><tr><th>row<th><th>thrum<th>peer<th>measured<th>range<th>must"
+               "rounds, the least and the most.</p><div class=wide><table><tr><th><th>measured<th>thrum<th>peer<th class=more>range<th>must"
                f"<th>aim{verdict_rows(rows)}</table></div>")
     for row, samples, _ in rows:
         note = f"<br><i>{html.escape(row.note)}</i>" if row.note else ""
-        out.append(f"<h2>{row.name}</h2><p class=what>{html.escape(row.what)}{note}</p><div class=grid><div class=card>"
-                   f"<h3>{row.unit}</h3>{bars(samples)}</div>")
+        out.append(f"<h2>{TITLES[row.name]}</h2><p class=what>{html.escape(row.what[0].upper() + row.what[1:])}{note}</p><div class=grid><div class=card>"
+                   f"<h3>{TITLES[row.name]}, {UNITS.get(row.unit, row.unit)}</h3>{bars(samples)}</div>")
         tail = tails(samples)
         if tail:
             out.append(f"<div class=card><h3>Latencies</h3><p class=what>50 %, 90 %, 99 % and 99.9 %, the large dot first; the axis is logarithmic</p>{tail}</div>")

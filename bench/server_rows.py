@@ -33,7 +33,7 @@ ROWS = [
     Row("http", "HTTP/1.1 keep-alive, 64 connections, by wrk", CPU, "wrk", {"depth": 1}, HTTP + RINGS,
         [("epoll", "thrum", 0.94, 0.97)] + against(
             [("go", 1.6, 1.9), ("hyper", 1.0, 1.08), ("nginx", 1.0, 1.08)], "thrum thrum-httpd"), EQUAL),
-    Row("http-16", "the same, pipelined by 16; a latency is that of 16 answers", CPU, "wrk", {"depth": 16}, HTTP + RINGS,
+    Row("http-16", "HTTP/1.1 keep-alive, 64 connections, pipelined by 16, by wrk; a latency is that of 16 answers", CPU, "wrk", {"depth": 16}, HTTP + RINGS,
         against([("hyper", 1.2, 1.6), ("go", 10, 15)], "thrum thrum-httpd"),
         "hyper with pipeline_flush; the others gather answers by themselves, but Go, which has no such thing"),
     Row("echo", "64 bytes and back, 64 connections", CPU, "echo", {}, "thrum thrum-plain epoll libuv asio tokio go" + RINGS,
@@ -48,7 +48,7 @@ ROWS = [
         against([("go", 1.2, 1.5), ("nginx", 0.95, 1.0)], "thrum thrum-httpd"), EQUAL),
     Row("redis-get", "GET, 64 connections, by redis-benchmark", CPU, "redis", {"depth": 1}, "thrum-kv redis",
         [("redis", "thrum-kv", 1.0, 1.15)]),
-    Row("redis-get-16", "the same, pipelined by 16; a latency is that of 16 answers", CPU, "redis", {"depth": 16},
+    Row("redis-get-16", "GET, 64 connections, pipelined by 16, by redis-benchmark; a latency is that of 16 answers", CPU, "redis", {"depth": 16},
         "thrum-kv redis", [("redis", "thrum-kv", 1.0, 1.5)]),
     Row("busy", f"p99 of an echo, 16 connections, 2000 messages a second, on {BUSY_WORKERS} workers, one of which computes "
         "for 5 ms at a time", "us", "busy", {}, "thrum go tokio",
@@ -58,7 +58,7 @@ ROWS = [
     Row("idle", "memory of an idle HTTP connection that has made one request", "bytes", "idle", {}, "thrum thrum-on go",
         [("go", "thrum", 2, 10), ("go", "thrum-on", 2, 10)],
         "anonymous and swapped pages, page tables, 256 bytes a mapping; thrum has a fiber a connection, thrum-on waits by thrum_io_on"),
-    Row("idle-calls", "system calls with that many idle connections", "a second", None, {}, "thrum thrum-on go",
+    Row("idle-calls", "system calls with as many idle connections", "a second", None, {}, "thrum thrum-on go",
         [(None, "thrum", 0, 0), (None, "thrum-on", 0, 0)],
         "counted by strace after its own beginning; without strace the switches by which a thread goes to sleep, of which each call "
         "that a sleeping server makes needs one"),
@@ -66,3 +66,9 @@ ROWS = [
         "deadlines", {}, "thrum go tokio", [(None, "thrum", 50, 10)],
         "as the servers see it; they close the connections only then, and when the last was closed is given beside it; Tokio's timers are in whole milliseconds"),
 ]
+
+# What the rows are called in the report.
+TITLES = {"http": "HTTP requests", "http-16": "HTTP, 16 requests at once", "echo": "Echo", "tls-echo": "Echo over TLS",
+          "close": "A connection for each request", "redis-get": "Redis GET", "redis-get-16": "Redis GET, 16 at once",
+          "busy": "Echo beside tasks that compute", "idle": "Memory of an idle connection", "idle-calls": "System calls while idle",
+          "deadlines": "10,000 deadlines at one moment"}

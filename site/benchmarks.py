@@ -12,10 +12,10 @@ RESULTS = "bench/results/amd-epyc-2-peers"
 
 
 def table(groups, names):
-    out = "| | thrum | best peer | thrum takes |\n| --- | --- | --- | --- |\n"
+    out = "| | thrum takes | thrum | best peer |\n| --- | --- | --- | --- |\n"
     for group in groups:
-        out += "| %s | %s | %s, %s | %s |\n" % (
-            names(group).replace("|", "\\|"), with_unit(group.thrum), system_name(group.best.system), with_unit(group.best), comparison(group))
+        out += "| %s | %s | %s | %s, %s |\n" % (
+            names(group).replace("|", "\\|"), comparison(group), with_unit(group.thrum), system_name(group.best.system), with_unit(group.best))
     return out + "\n"
 
 
