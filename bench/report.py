@@ -154,10 +154,10 @@ def latencies_html(groups):
         by_workers = latencies(groups, row)
         if not by_workers:
             continue
-        out.append(f"<div class=card><h3>{title}</h3><p class=what>Half of them took no longer than the large dot, then 90 %, "
+        out.append(f"<div class='card scroll'><h3>{title}</h3><p class=what>Half of them took no longer than the large dot, then 90 %, "
                    f"99 % and 99.9 %; all runs together</p>{quantile_rows(by_workers)}</div><div class=grid>")
-        out += [f"<div class=card><h3>{workers} worker{'s' if workers > 1 else ''}</h3><p class=what>That share took no longer"
-                f"</p>{quantile_curves(workers, figures)}</div>" for workers, figures in by_workers.items()]
+        out += [f"<div class=card><h3>{workers} worker{'s' if workers > 1 else ''}</h3>"
+                f"{quantile_curves(workers, figures)}</div>" for workers, figures in by_workers.items()]
         out.append("</div>")
     return "<h2>Latencies</h2>" + "".join(out) if out else ""
 
@@ -235,7 +235,8 @@ td.n{text-align:right;font-variant-numeric:tabular-nums}.heat th{vertical-align:
 code{font-size:12px;background:var(--code);padding:0 .3em;border-radius:3px}li{margin:2px 0;font-size:13.5px;overflow-wrap:anywhere}
 .warn{background:var(--warn);border:1px solid var(--even);border-radius:8px;padding:8px 14px}
 summary{cursor:pointer;color:var(--soft)}.wide+h3{margin-top:20px}
-@media(max-width:900px){.grid,.grid3{grid-template-columns:1fr}.more{display:none}}
+.scroll{overflow-x:auto}
+@media(max-width:900px){.scroll svg{min-width:760px}.grid,.grid3{grid-template-columns:1fr}.more{display:none}}
 @media(max-width:500px){main{padding:16px 12px 40px}.wide,.grid .card{padding:8px}.wide table{font-size:12px}td,th{padding:3px 5px}
 .tile{min-width:70px;padding:8px 10px;font-size:12px}.tile b{font-size:24px}.tiles{gap:6px}.all svg{width:230px}.all th.n{font-size:9px}td code{display:none}td:first-child{min-width:110px}}
 """
