@@ -60,15 +60,15 @@ def markdown_peers(groups, shown):
     """thrum beside its peers."""
     verdicts = [g.verdict() for g in shown]
     lines = [f"Against the best peer of each row: ahead {verdicts.count('ahead')}, "
-             f"even {verdicts.count('even')}, behind {verdicts.count('behind')}. `../README.md` says how to read it.",
+             f"even {verdicts.count('even')}, behind {verdicts.count('behind')}. [How to read it](../README.md).",
              "", "## Behind or even", ""]
-    lines += ["| | row | workers | thrum | best peer | thrum takes |", "| --- | --- | --- | --- | --- | --- |"]
+    lines += ["| | row | workers | thrum takes | thrum | best peer |", "| --- | --- | --- | --- | --- | --- |"]
     names = described(shown)
     for g in sorted(shown, key=lambda g: -g.ratio if g.ratio else 0):
         if g.verdict() in ("behind", "even"):
             name = names[g].replace("|", "\\|")
-            lines.append(f"| {name} | `{g.row}` | {g.workers} | {with_unit(g.thrum)} | "
-                         f"{system_name(g.best.system)}, {with_unit(g.best)} | {comparison(g)} |")
+            lines.append(f"| {name} | `{g.row}` | {g.workers} | {comparison(g)} | {with_unit(g.thrum)} | "
+                         f"{system_name(g.best.system)}, {with_unit(g.best)} |")
     lines += ["", "## All", "", "Medians (least to most). Context switches and futex calls are per operation.", "",
               "| row | workers | system | median | range | unit | ÷ thrum | ctxsw/op | futex/op |",
               "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
