@@ -20,7 +20,7 @@ typedef enum {
     TH_MISTAKE_HELD,     /* tasks hold all workers and spares */
 } th_mistake;
 
-/* Whether mistakes are reported: as THRUM_CHECK has it, else in debug builds. Reads it each time. */
+/* Whether mistakes are reported: as THRUM_CHECK has it, read each time, else in debug builds. */
 TH_COLD bool th_mistakes_count(void);
 
 /*

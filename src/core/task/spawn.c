@@ -26,7 +26,7 @@
 #include "platform/platform.h"
 #include "thrum/task.h"
 
-/* A shorter sleep takes less than its own wake; so a count of other units is meant (THRUM_CHECK). */
+/* A shorter sleep takes less than its own wake: other units were probably meant (THRUM_CHECK). */
 #define SHORT_NS 10000u
 
 int thrum_go(thrum_fn fn, void *arg) {

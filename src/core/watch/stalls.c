@@ -66,8 +66,8 @@ static int64_t interval(const thrum_sched *sched) {
 /* ---- the run ---- */
 
 static bool is_over(const th_stall *stall) {
-    return th_load_relaxed(&stall->worker->xtick) !=
-           stall->run->tick; /* relaxed: as of some moment */
+    const uint64_t tick = th_load_relaxed(&stall->worker->xtick); /* relaxed: as of some moment */
+    return tick != stall->run->tick;
 }
 
 /*
