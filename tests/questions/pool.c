@@ -1,4 +1,4 @@
-/* pool.c: "Calls of thrum_blocking are late." Two threads of the pool are held by slow ones. */
+/* pool.c: "Calls to thrum_blocking start late." Two threads of the pool are held by slow ones. */
 #include <semaphore.h>
 #include <stdio.h>
 #include <thrum.h>
