@@ -61,7 +61,7 @@ THRUM_STATIC_ASSERT(sizeof(thrum_await) == 120, "part of the ABI");
  *   event     the event
  *   await     the memory of the wait; it needs no initializer
  *   task      the task that runs when the wait is over
- *   deadline  when to give up, an instant from thrum_after_ms and the like, or THRUM_FOREVER
+ *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: 1 when the event was signaled, and the task is not posted. 0 when the task is posted,
  *   and will call thrum_await_end. Else a negative error code; nothing is begun then.
  * Errors:
@@ -93,7 +93,7 @@ THRUM_API THRUM_NODISCARD int thrum_event_on_until(thrum_event *event, thrum_awa
  *   n         how many units
  *   await     the memory of the wait; it needs no initializer
  *   task      the task that runs when the wait is over
- *   deadline  when to give up, an instant from thrum_after_ms and the like, or THRUM_FOREVER
+ *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: 1 when the units were taken, and the task is not posted. 0 when the task is posted, and
  *   will call thrum_await_end. Else a negative error code; nothing is begun then.
  * Errors:
@@ -125,7 +125,7 @@ THRUM_API THRUM_NODISCARD int thrum_sem_on_n_until(thrum_sem *sem, unsigned n, t
  *   wg        the waitgroup
  *   await     the memory of the wait; it needs no initializer
  *   task      the task that runs when the wait is over
- *   deadline  when to give up, an instant from thrum_after_ms and the like, or THRUM_FOREVER
+ *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: 1 when the count was 0, and the task is not posted. 0 when the task is posted, and will
  *   call thrum_await_end. Else a negative error code; nothing is begun then.
  * Errors:
@@ -155,7 +155,7 @@ THRUM_API THRUM_NODISCARD int thrum_waitgroup_on_until(thrum_waitgroup *wg, thru
  *   ticket    the ticket
  *   await     the memory of the wait; it needs no initializer
  *   task      the task that runs when the wait is over
- *   deadline  when to give up, an instant from thrum_after_ms and the like, or THRUM_FOREVER
+ *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: 1 when the turn has come, and the task is not posted. 0 when the task is posted, and
  *   will call thrum_await_end. Else a negative error code; nothing is begun then.
  * Errors:
@@ -191,7 +191,7 @@ THRUM_API THRUM_NODISCARD int thrum_ticket_on_until(thrum_ticket *ticket, thrum_
  *   once      the once
  *   await     the memory of the wait; it needs no initializer
  *   task      the task that runs when the wait is over
- *   deadline  when to give up, an instant from thrum_after_ms and the like, or THRUM_FOREVER
+ *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: 1 when the once is done, and 2 when the caller has the turn; the task is then not
  *   posted. 0 when the task is posted, and will call thrum_await_end. Else a negative error code;
  *   nothing is begun then.
@@ -247,7 +247,7 @@ THRUM_API void thrum_once_finish(thrum_once *once, int result);
  *   n         how many objects
  *   await     the memory of the wait; it needs no initializer
  *   task      the task that runs when the wait is over
- *   deadline  when to give up, an instant from thrum_after_ms and the like, or THRUM_FOREVER
+ *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: 1 when the objects were borrowed, and the task is not posted. 0 when the task is posted,
  *   and will call thrum_await_end. Else the code that a constructor failed with, or a negative
  *   error code; nothing is begun then.
@@ -283,7 +283,7 @@ THRUM_API THRUM_NODISCARD int thrum_pool_borrow_on_until(thrum_pool *pool, void 
  *             until thrum_await_end
  *   await     the memory of the wait; it needs no initializer
  *   task      the task that runs when the wait is over
- *   deadline  when to give up, an instant from thrum_after_ms and the like, or THRUM_FOREVER
+ *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: 1 when the element was sent or received, and the task is not posted. 0 when the task is
  *   posted, and will call thrum_await_end. Else a negative error code; nothing is begun then.
  * Errors:
@@ -320,7 +320,7 @@ THRUM_API THRUM_NODISCARD int thrum_chan_recv_on_until(thrum_chan *chan, void *e
  *   handle    the task that is waited for
  *   await     the memory of the wait; it needs no initializer
  *   task      the task that runs when the wait is over
- *   deadline  when to give up, an instant from thrum_after_ms and the like, or THRUM_FOREVER
+ *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: 1 when that task has ended, and the task is not posted. 0 when the task is posted, and
  *   will call thrum_await_end. Else a negative error code; nothing is begun then.
  * Errors:
@@ -358,7 +358,7 @@ THRUM_API THRUM_NODISCARD int thrum_join_on_until(thrum_handle *handle, thrum_aw
  *   mutex     the mutex
  *   await     the memory of the wait; it needs no initializer
  *   task      the task that runs when the wait is over
- *   deadline  when to give up, an instant from thrum_after_ms and the like, or THRUM_FOREVER
+ *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: 1 when the caller has locked the mutex, and the task is not posted. 0 when the task is
  *   posted, and will call thrum_await_end. Else a negative error code; nothing is begun then.
  * Errors:
@@ -390,7 +390,7 @@ THRUM_API THRUM_NODISCARD int thrum_mutex_on_until(thrum_mutex *mutex, thrum_awa
  *   lock      the rwlock
  *   await     the memory of the wait; it needs no initializer
  *   task      the task that runs when the wait is over
- *   deadline  when to give up, an instant from thrum_after_ms and the like, or THRUM_FOREVER
+ *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: 1 when the caller has the lock, and the task is not posted. 0 when the task is posted,
  *   and will call thrum_await_end. Else a negative error code; nothing is begun then.
  * Errors:
@@ -427,7 +427,7 @@ THRUM_API THRUM_NODISCARD int thrum_rwlock_wrlock_on_until(thrum_rwlock *lock, t
  *   mutex     the mutex of the condition, which the caller holds
  *   await     the memory of the wait; it needs no initializer
  *   task      the task that runs when the wait is over
- *   deadline  when to give up, an instant from thrum_after_ms and the like, or THRUM_FOREVER
+ *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: 1 when a signal has come, and the task is not posted. 0 when the task is posted, and
  *   will call thrum_await_end. Else a negative error code; nothing is begun then.
  * Errors:
@@ -458,7 +458,7 @@ THRUM_API THRUM_NODISCARD int thrum_cond_on_until(thrum_cond *cond, thrum_mutex 
  *   barrier   the barrier
  *   await     the memory of the wait; it needs no initializer
  *   task      the task that runs when the wait is over
- *   deadline  when to give up, an instant from thrum_after_ms and the like, or THRUM_FOREVER
+ *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: 1 when the caller was the last to arrive; 2 when another was the last while the task
  *   could not be posted; the task is then not posted. 0 when the task is posted, and will call
  *   thrum_await_end. Else a negative error code; nothing is begun then.

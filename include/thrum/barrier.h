@@ -71,8 +71,8 @@ THRUM_API int thrum_barrier_destroy(thrum_barrier *barrier);
  *
  * Parameters:
  *   barrier   an initialized barrier
- *   deadline  thrum_barrier_wait_until only: when to give up, an instant from thrum_after_ms and
- *             the like, or THRUM_FOREVER
+ *   deadline  thrum_barrier_wait_until only: when to give up, an instant from thrum_after or
+ *             THRUM_FOREVER
  * Returns: 1 for the last to arrive, 0 for the others, or a negative error code if the caller has
  *   not arrived.
  * Errors:

@@ -69,8 +69,8 @@ THRUM_API int thrum_chan_destroy(thrum_chan *chan);
  * Parameters:
  *   chan      the channel
  *   elem      the element, which is read until the call returns
- *   deadline  thrum_chan_send_until only: when to give up, an instant from thrum_after_ms and the
- *             like, or THRUM_FOREVER
+ *   deadline  thrum_chan_send_until only: when to give up, an instant from thrum_after or
+ *             THRUM_FOREVER
  * Returns: 0 when the element was sent, or a negative error code when it was not.
  * Errors:
  *   -EPIPE      the channel is closed, or was closed during the wait
@@ -100,8 +100,8 @@ THRUM_API THRUM_NODISCARD int thrum_chan_try_send(thrum_chan *chan, const void *
  * Parameters:
  *   chan      the channel
  *   elem      the memory that the element is copied to
- *   deadline  thrum_chan_recv_until only: when to give up, an instant from thrum_after_ms and the
- *             like, or THRUM_FOREVER
+ *   deadline  thrum_chan_recv_until only: when to give up, an instant from thrum_after or
+ *             THRUM_FOREVER
  * Returns: 0 with the element received, or a negative error code with *elem unchanged.
  * Errors:
  *   -EPIPE      the channel is closed and empty, or was closed during the wait
@@ -234,7 +234,7 @@ THRUM_ABI_SIZE(thrum_case, 32, 24);
  *   cases     the cases; the array and all channels and events must live until the call has
  *             returned
  *   n         the number of cases
- *   deadline  when to give up, an instant from thrum_after_ms and the like, or THRUM_FOREVER
+ *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: the index of the case that happened, or a negative error code with nothing done.
  * Errors:
  *   -ETIMEDOUT        the deadline passed

@@ -77,8 +77,8 @@ THRUM_API int thrum_cond_destroy(thrum_cond *cond);
  * Parameters:
  *   cond      an initialized condition variable
  *   mutex     the mutex that protects the condition; the caller holds it
- *   deadline  thrum_cond_wait_until only: when to give up, an instant from thrum_after_ms and the
- *             like, or THRUM_FOREVER
+ *   deadline  thrum_cond_wait_until only: when to give up, an instant from thrum_after or
+ *             THRUM_FOREVER
  * Returns: 0 when woken, or a negative error code with no signal consumed.
  * Errors:
  *   -ECANCELED  the caller was cancelled

@@ -102,8 +102,8 @@ THRUM_API void thrum_event_clear(thrum_event *event);
  *
  * Parameters:
  *   event     the event, which must live until the call has returned
- *   deadline  thrum_event_wait_until only: when to give up, an instant from thrum_after_ms and the
- *             like, or THRUM_FOREVER
+ *   deadline  thrum_event_wait_until only: when to give up, an instant from thrum_after or
+ *             THRUM_FOREVER
  * Returns: 0 when the event was signaled, else a negative error code; the event is then unchanged.
  * Errors:
  *   -ETIMEDOUT  the deadline passed
@@ -132,7 +132,7 @@ THRUM_API THRUM_NODISCARD int thrum_event_wait_until(thrum_event *event, thrum_t
  *             bytes of it are shown; NULL is an empty text
  *   peer      the number of the message's peer; a negative number is any peer
  *   tag       the tag of the message; a negative number is any tag
- *   deadline  when to give up, an instant from thrum_after_ms and the like, or THRUM_FOREVER
+ *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: 0 when the event was signaled, else a negative error code; the event is then unchanged.
  * Errors:
  *   -ETIMEDOUT  the deadline passed
@@ -162,7 +162,7 @@ THRUM_API THRUM_NODISCARD int thrum_event_wait_message(thrum_event *event, const
  *   events    the events; the array and all events in it must live until the call has returned; an
  *             event may be in it more than once
  *   n         how many events there are, 1 to THRUM_EVENT_WAIT_ANY_MAX
- *   deadline  when to give up, an instant from thrum_after_ms and the like, or THRUM_FOREVER
+ *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: the index of the event that was signaled, or a negative error code; no signal is then
  *   consumed.
  * Errors:

@@ -66,8 +66,8 @@ THRUM_API int thrum_mutex_destroy(thrum_mutex *mutex);
  *
  * Parameters:
  *   mutex     an initialized mutex
- *   deadline  thrum_mutex_lock_until only: when to give up, an instant from thrum_after_ms and the
- *             like, or THRUM_FOREVER
+ *   deadline  thrum_mutex_lock_until only: when to give up, an instant from thrum_after or
+ *             THRUM_FOREVER
  * Returns: 0 with the mutex locked, or a negative error code with the mutex not taken;
  *   thrum_mutex_lock returns nothing, with the mutex locked.
  * Errors:

@@ -66,7 +66,7 @@ THRUM_API int thrum_once_destroy(thrum_once *once);
  *   fn        the function
  *   arg       its argument
  *   deadline  thrum_once_run_until only: when to stop waiting for another caller's function, an
- *             instant from thrum_after_ms and the like, or THRUM_FOREVER
+ *             instant from thrum_after or THRUM_FOREVER
  * Returns: 0 when the once is done, here or by another caller; the negative value that fn returned
  *   here; or a negative error code, with fn not called.
  * Errors:

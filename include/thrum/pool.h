@@ -109,8 +109,8 @@ THRUM_API int thrum_pool_destroy(thrum_pool *pool);
  * Parameters:
  *   pool      the pool
  *   item      gets the object
- *   deadline  thrum_pool_borrow_until only: when to give up, an instant from thrum_after_ms and the
- *             like, or THRUM_FOREVER
+ *   deadline  thrum_pool_borrow_until only: when to give up, an instant from thrum_after or
+ *             THRUM_FOREVER
  * Returns: 0, or a negative error code with nothing borrowed and *item unchanged. The code that
  *   `construct` failed with is returned as it is.
  * Errors:
@@ -142,8 +142,8 @@ THRUM_API THRUM_NODISCARD int thrum_pool_try_borrow(thrum_pool *pool, void **ite
  *   items     gets the n objects; after an error its contents mean nothing
  *   n         the number of objects, at most the capacity of a bounded pool; 0 objects are there at
  *             once
- *   deadline  thrum_pool_borrow_n_until only: when to give up, an instant from thrum_after_ms and
- *             the like, or THRUM_FOREVER
+ *   deadline  thrum_pool_borrow_n_until only: when to give up, an instant from thrum_after or
+ *             THRUM_FOREVER
  * Returns: 0, or a negative error code with nothing borrowed. The code that `construct` failed with
  *   is returned as it is.
  * Errors:

@@ -75,8 +75,8 @@ THRUM_API int thrum_rwlock_destroy(thrum_rwlock *lock);
  *
  * Parameters:
  *   lock      an initialized lock
- *   deadline  thrum_rwlock_rdlock_until only: when to give up, an instant from thrum_after_ms and
- *             the like, or THRUM_FOREVER
+ *   deadline  thrum_rwlock_rdlock_until only: when to give up, an instant from thrum_after or
+ *             THRUM_FOREVER
  * Returns: 0 with the lock held, or a negative error code with the lock not taken;
  *   thrum_rwlock_rdlock returns nothing, with the lock held.
  * Errors:
@@ -104,8 +104,8 @@ THRUM_API THRUM_NODISCARD int thrum_rwlock_try_rdlock(thrum_rwlock *lock);
  *
  * Parameters:
  *   lock      an initialized lock
- *   deadline  thrum_rwlock_wrlock_until only: when to give up, an instant from thrum_after_ms and
- *             the like, or THRUM_FOREVER
+ *   deadline  thrum_rwlock_wrlock_until only: when to give up, an instant from thrum_after or
+ *             THRUM_FOREVER
  * Returns: 0 with the lock held, or a negative error code with the lock not taken;
  *   thrum_rwlock_wrlock returns nothing, with the lock held.
  * Errors:

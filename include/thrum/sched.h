@@ -128,7 +128,7 @@ THRUM_API THRUM_NODISCARD int thrum_sched_stop_until(thrum_sched *sched, thrum_t
  *
  * Parameters:
  *   sched     the scheduler
- *   deadline  when to give up, an instant from thrum_after_ms and the like, or THRUM_FOREVER
+ *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: 0, or a negative error code.
  * Errors:
  *   -ETIMEDOUT  the deadline passed

@@ -42,8 +42,7 @@ THRUM_STATIC_ASSERT(sizeof(thrum_scope) == 208, "part of the ABI");
  *
  * Parameters:
  *   scope     the memory of the scope, in use until thrum_scope_join has returned
- *   deadline  when the children are cancelled, an instant from thrum_after_ms and the like, or
- *             THRUM_FOREVER
+ *   deadline  when the children are cancelled, an instant from thrum_after or THRUM_FOREVER
  * Returns: 0, or a negative error code; the scope is not open then.
  * Errors:
  *   -ESRCH      the caller is a plain thread
@@ -129,7 +128,7 @@ THRUM_API THRUM_NODISCARD int thrum_scope_join(thrum_scope *scope);
  * the scopes, forks and shields that it begins.
  *
  * Parameters:
- *   deadline  when the waits of fn are cancelled, an instant from thrum_after_ms and the like
+ *   deadline  when the waits of fn are cancelled, an instant from thrum_after
  *   fn        the function
  *   arg       its argument
  *   result    gets the value that fn returned, also if this call returns an error; may be NULL

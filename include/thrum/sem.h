@@ -69,8 +69,8 @@ THRUM_API int thrum_sem_destroy(thrum_sem *sem);
  *
  * Parameters:
  *   sem       an initialized semaphore
- *   deadline  thrum_sem_wait_until only: when to give up, an instant from thrum_after_ms and the
- *             like, or THRUM_FOREVER
+ *   deadline  thrum_sem_wait_until only: when to give up, an instant from thrum_after or
+ *             THRUM_FOREVER
  * Returns: 0 with one unit taken, or a negative error code with nothing taken.
  * Errors:
  *   -ECANCELED  the caller was cancelled; not from thrum_sem_try_wait
@@ -97,8 +97,8 @@ THRUM_API THRUM_NODISCARD int thrum_sem_try_wait(thrum_sem *sem);
  * Parameters:
  *   sem       an initialized semaphore
  *   n         the number of units, at most THRUM_SEM_MAX; for 0 the calls return 0 at once
- *   deadline  thrum_sem_wait_n_until only: when to give up, an instant from thrum_after_ms and the
- *             like, or THRUM_FOREVER
+ *   deadline  thrum_sem_wait_n_until only: when to give up, an instant from thrum_after or
+ *             THRUM_FOREVER
  * Returns: 0 with n units taken, or a negative error code with nothing taken.
  * Errors:
  *   -EINVAL     n is above THRUM_SEM_MAX

@@ -46,7 +46,7 @@ THRUM_API int thrum_signal_release(int signal);
  * Parameters:
  *   signals   the numbers of the signals; the array is used until the call returns
  *   n         how many there are, at least 1
- *   deadline  when to give up, an instant from thrum_after_ms and the like, or THRUM_FOREVER
+ *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: the number of the signal, or a negative error code with no signal taken.
  * Errors:
  *   -ETIMEDOUT        the deadline passed

@@ -124,8 +124,7 @@ THRUM_API THRUM_NODISCARD int thrum_spawn_with(thrum_handle **out, const thrum_a
  * Parameters:
  *   handle    the task, also one whose scheduler has stopped
  *   result    gets the value that the task's function returned; may be NULL
- *   deadline  thrum_join_until only: when to give up, an instant from thrum_after_ms and the like,
- *             or THRUM_FOREVER
+ *   deadline  thrum_join_until only: when to give up, an instant from thrum_after or THRUM_FOREVER
  * Returns: 0, or a negative error code; the handle is then still the caller's, to be joined again
  *   or detached.
  * Errors:
@@ -240,7 +239,7 @@ THRUM_API void thrum_yield(void);
  * returns early, and as late as the machine makes it.
  *
  * Parameters:
- *   when  the instant, from thrum_after_ms and the like
+ *   when  the instant, from thrum_after
  *   ns    the time in ns, from THRUM_MS and the like
  * Returns: 0, or a negative error code; the instant may not have come then.
  * Errors:

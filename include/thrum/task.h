@@ -190,8 +190,8 @@ THRUM_API THRUM_NODISCARD int thrum_task_post_batch(thrum_sched *sched, thrum_ta
  * Parameters:
  *   sched     the scheduler
  *   task      the task
- *   deadline  thrum_task_post_until only: when it runs, an instant from thrum_after_ms and the
- *             like, or THRUM_FOREVER
+ *   deadline  thrum_task_post_until only: when it runs, an instant from thrum_after or
+ *             THRUM_FOREVER
  *   ns        thrum_task_post_after only: after how many ns from now it runs
  * Returns: 0, or a negative error code; the task is still the caller's then.
  * Errors:

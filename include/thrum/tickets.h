@@ -96,8 +96,8 @@ THRUM_API void thrum_tickets_take_n(thrum_tickets *tickets, thrum_ticket ticket[
  *
  * Parameters:
  *   ticket    the ticket
- *   deadline  thrum_ticket_wait_until only: when to give up, an instant from thrum_after_ms and the
- *             like, or THRUM_FOREVER
+ *   deadline  thrum_ticket_wait_until only: when to give up, an instant from thrum_after or
+ *             THRUM_FOREVER
  * Returns: 0 when all tickets before it are done, else a negative error code; the ticket then keeps
  *   its place.
  * Errors:

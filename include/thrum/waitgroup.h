@@ -85,8 +85,8 @@ THRUM_API void thrum_waitgroup_done(thrum_waitgroup *wg);
  *
  * Parameters:
  *   wg        an initialized waitgroup
- *   deadline  thrum_waitgroup_wait_until only: when to give up, an instant from thrum_after_ms and
- *             the like, or THRUM_FOREVER
+ *   deadline  thrum_waitgroup_wait_until only: when to give up, an instant from thrum_after or
+ *             THRUM_FOREVER
  * Returns: 0 once the count is 0, or a negative error code.
  * Errors:
  *   -ECANCELED  the caller was cancelled before the count was 0
