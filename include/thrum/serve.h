@@ -58,9 +58,9 @@ typedef struct thrum_serve_options {
  *
  * The signals are caught (thrum/signal.h) before `started` is called, so that function can announce
  * that the server is ready. When draining starts, the previous signal actions are restored, so a
- * second signal may end a process that hangs. After a signal has come, further ones are ignored for
- * one second, because timeout(1) sends two at once. For this a handler of the library may stay
- * installed and perform the previous action.
+ * second signal may end a process that hangs. After a signal has ended the server, further ones are
+ * ignored for one second, because timeout(1) sends two at once. To ignore them, the library may
+ * leave its handler installed. After that second the handler performs the previous action.
  *
  * If there is no descriptor for a new connection, the server tries again when one of its
  * connections has ended, and every 100 ms. A lack of memory (-ENOMEM, -ENOBUFS) does not end by
