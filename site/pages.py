@@ -196,6 +196,7 @@ def line(words):
     def mark(kind, part):
         if kind == "text":
             part = re.sub(r"([\\*_|`])", r"\\\1", part)
+            part = re.sub(r"\btcp:(?=\S)", r"tcp\\:", part)  # an address, which Sphinx would make a link
             part = re.sub(r"\bthrum/(\w+)\.h\b", r":doc:`thrum/\1.h </reference/\1>`", part)
             return re.sub(r"\bdocs/([\w/-]+)\.md\b", r":doc:`/\1`", part)
         return {"strong": "**%s**", "em": "*%s*"}.get(kind, "\\ ``%s``\\ ") % part
