@@ -130,9 +130,9 @@ static void look_at_runs(const world *w) {
         const th_worker *worker = &w->sched->workers[i];
         seen *s = &watch.seen[w->number][i];
         const int64_t now = thrum_now();
-        atomic_thread_fence(memory_order_seq_cst); /* the time, then the runs, then the tick */
+        th_fence_seq(); /* the time, then the runs, then the tick */
         const uint64_t runs = th_runs_begun(worker);
-        atomic_thread_fence(memory_order_seq_cst);
+        th_fence_seq();
         if (runs != s->runs) {
             s->runs = runs;
             s->tick = th_load_relaxed(&worker->xtick); /* relaxed: the fence orders it */
