@@ -300,3 +300,13 @@ SIM_WORLD(await_join_late, .asleep = whole_asleep, .timers_max = 2) {
     sim_check(outcome == 0 || thrum_join(handle, &result) == 0);
     th_slab_close(slab);
 }
+
+/* With no time to wait it is joined if the task has ended before. */
+SIM_WORLD(await_join_at_once, .asleep = whole_asleep) {
+    int result = 0;
+    deadline = thrum_now();
+    play_join();
+    sim_check(outcome == 0 || outcome == -ETIMEDOUT);
+    sim_check(outcome == 0 || thrum_join(handle, &result) == 0);
+    th_slab_close(slab);
+}
