@@ -83,7 +83,7 @@ static inline bool th_batch_put(th_batch *batch, th_work *work) {
     return true;
 }
 
-static TH_INLINE_NO_TSAN th_chain th_batch_take_all(th_batch *batch, th_afence *fence) {
+static inline th_chain th_batch_take_all(th_batch *batch, th_afence *fence) {
     th_chain chain = {0};
     for (th_work *work; (work = th_batch_take(batch, fence));) {
         th_chain_append(&chain, work);

@@ -62,8 +62,7 @@ static inline void th_inject_turn_end(th_inject *inject) {
 }
 
 /* With the turn. Takes one `of`th of the work (rounded up), but at most `most`, oldest first. */
-static TH_INLINE_NO_TSAN void th_inject_take_into(th_inject *inject, size_t of, size_t most,
-                                                  th_chain *taken) {
+static inline void th_inject_take_into(th_inject *inject, size_t of, size_t most, th_chain *taken) {
     th_chain_join(&inject->list, th_mpsc_drain(&inject->front));
     size_t want = inject->list.count / of + (inject->list.count % of ? 1 : 0);
     want = want < most ? want : most;
@@ -84,7 +83,7 @@ static TH_INLINE_NO_TSAN void th_inject_take_into(th_inject *inject, size_t of, 
     th_work_link(taken->last, NULL);
 }
 
-static TH_INLINE_NO_TSAN th_chain th_inject_take(th_inject *inject, size_t of, size_t most) {
+static inline th_chain th_inject_take(th_inject *inject, size_t of, size_t most) {
     th_chain taken;
     th_inject_take_into(inject, of, most, &taken);
     return taken;

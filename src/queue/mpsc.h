@@ -68,7 +68,7 @@ static inline bool th_mpsc_is_empty(const th_mpsc *stack) {
 }
 
 /* One thread at a time. Takes everything, oldest first. */
-static TH_INLINE_NO_TSAN th_chain th_mpsc_drain(th_mpsc *stack) {
+static inline th_chain th_mpsc_drain(th_mpsc *stack) {
     th_chain pushed = {0};
     if (th_mpsc_is_empty(stack)) {
         return pushed; /* spares the exchange */

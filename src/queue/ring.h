@@ -180,7 +180,7 @@ static inline uint64_t th_ring_steal(th_ring *ring, th_work **out, uint64_t want
  * which only the owner may do, since no other thread writes them; and the links may be written only
  * by the thread that has taken the work.
  */
-static TH_INLINE_NO_TSAN th_chain th_ring_spill(th_ring *ring, uint64_t want) {
+static inline th_chain th_ring_spill(th_ring *ring, uint64_t want) {
     th_chain chain = {0};
     uint64_t tail = th_load_relaxed(&ring->xtail); /* relaxed: only the owner writes it */
     uint64_t head = th_load_relaxed(&ring->xhead); /* relaxed: the exchange decides */

@@ -66,8 +66,8 @@ static TH_WORK_LINK th_work *th_work_kept(th_work *const *place) {
 
 /*
  * A chain of work, first to last, that one thread owns alone. It may lie on the caller's stack as
- * such an array does, so its accesses are hidden as well: gcc inlines no function that the thread
- * sanitizer sees into one that it does not.
+ * such an array does. So its functions are inlined always: then the thread sanitizer sees their
+ * accesses if it sees those of the caller.
  */
 typedef struct th_chain {
     th_work *first;
@@ -75,7 +75,7 @@ typedef struct th_chain {
     size_t count;
 } th_chain;
 
-static TH_INLINE_NO_TSAN void th_chain_append(th_chain *chain, th_work *work) {
+static TH_ALWAYS_INLINE void th_chain_append(th_chain *chain, th_work *work) {
     th_work_link(work, NULL);
     if (chain->last) {
         th_work_link(chain->last, work);
@@ -87,7 +87,7 @@ static TH_INLINE_NO_TSAN void th_chain_append(th_chain *chain, th_work *work) {
 }
 
 /* Appends all of `more`, whose last link is NULL. */
-static TH_INLINE_NO_TSAN void th_chain_join(th_chain *chain, th_chain more) {
+static TH_ALWAYS_INLINE void th_chain_join(th_chain *chain, th_chain more) {
     if (!more.first) {
         return;
     }
@@ -100,7 +100,7 @@ static TH_INLINE_NO_TSAN void th_chain_join(th_chain *chain, th_chain more) {
     }
 }
 
-static TH_INLINE_NO_TSAN th_work *th_chain_take(th_chain *chain) {
+static TH_ALWAYS_INLINE th_work *th_chain_take(th_chain *chain) {
     th_work *work = chain->first;
     if (work) {
         chain->first = th_work_next(work);

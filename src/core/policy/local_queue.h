@@ -37,7 +37,7 @@ static inline th_work *th_local_take(th_worker *worker, th_batch *batch, th_ring
 }
 
 /* Owner only. Takes the older half of a full queue, which goes to the inject queue. */
-static TH_INLINE_NO_TSAN th_chain th_local_overflow(th_worker *worker) {
+static inline th_chain th_local_overflow(th_worker *worker) {
     return th_ring_spill(&worker->ring, th_ring_capacity(&worker->ring) / 2);
 }
 

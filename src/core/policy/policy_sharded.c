@@ -23,7 +23,7 @@
 /* ---- the local queue ---- */
 
 /* Moves half of the full queue, and the task that found it full, to the inject queue at once. */
-static TH_COLD TH_NO_TSAN void overflow(th_worker *worker, th_work *work) {
+static TH_COLD void overflow(th_worker *worker, th_work *work) {
     th_chain chain = th_local_overflow(worker);
     th_chain_append(&chain, work);
     th_count(&worker->counters.xoffloads, 1);

@@ -174,7 +174,7 @@ th_work *th_sharded_look_around(th_worker *worker) {
 }
 
 /* A spare's own queues, oldest first, go to the inject queue. */
-TH_NO_TSAN bool th_sharded_hand_over(th_worker *worker) {
+bool th_sharded_hand_over(th_worker *worker) {
     th_chain chain = th_batch_take_all(&worker->batch, &worker->fence);
     th_work *slot = th_afence_take(&worker->fence, &worker->xslot);
     th_chain_join(&chain, th_ring_spill(&worker->ring, UINT64_MAX));
