@@ -78,12 +78,15 @@ static int serve(char **args) {
     thrum_tls_options own = THRUM_TLS_OPTIONS_INIT;
     thrum_tls_config *config;
     thrum_io listener;
+    char why[200];
     where.flags = THRUM_LISTEN_REPLACE; /* the file of a UNIX socket, left by an earlier server */
     own.chain_file = args[1];
     own.key_file = args[2];
+    own.error = why;
+    own.error_size = sizeof why;
     int err = thrum_tls_config_server(&config, &own);
     if (err) {
-        return complain(args[1], err);
+        return complain(why, err);
     }
     err = thrum_listen(&listener, args[0], &where);
     if (!err) {
@@ -127,10 +130,13 @@ static int ask(char **args) {
     thrum_tls_config *config;
     thrum_tls *tls;
     thrum_io io;
+    char why[200];
     trusted.ca_file = args[2];
+    trusted.error = why;
+    trusted.error_size = sizeof why;
     int err = thrum_tls_config_client(&config, &trusted);
     if (err) {
-        return complain(args[2], err);
+        return complain(why, err);
     }
     err = thrum_dial(&io, args[0], thrum_after_s(10));
     if (err) {

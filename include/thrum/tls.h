@@ -69,6 +69,8 @@ typedef struct thrum_tls_options {
                              exchange by RSA */
     unsigned peer;        /* THRUM_TLS_PEER_DEFAULT, ... */
     bool no_tickets;      /* whether connections are never resumed */
+    char *error;          /* memory for the reason of a failure, as text; NULL: none */
+    size_t error_size;    /* bytes of that memory; a longer text is cut */
 } thrum_tls_options;
 
 /*
@@ -88,7 +90,7 @@ typedef struct thrum_tls_options {
  */
 /* clang-format off */
 #define THRUM_TLS_OPTIONS_INIT { sizeof(thrum_tls_options), NULL, NULL, NULL, { NULL, 0 }, \
-    { NULL, 0 }, { NULL, 0 }, NULL, THRUM_TLS_1_2, THRUM_TLS_PEER_DEFAULT, 0 }
+    { NULL, 0 }, { NULL, 0 }, NULL, THRUM_TLS_1_2, THRUM_TLS_PEER_DEFAULT, 0, NULL, 0 }
 /* clang-format on */
 THRUM_API void thrum_tls_options_init(thrum_tls_options *options);
 
@@ -98,6 +100,9 @@ THRUM_API void thrum_tls_options_init(thrum_tls_options *options);
  *
  * A server that asks for certificates (THRUM_TLS_PEER_OPTIONAL or THRUM_TLS_PEER_REQUIRED) needs
  * trusted certificates.
+ *
+ * If the call fails, it writes the reason to the memory `error` of the options, with the name of
+ * the file: "key.pem: not the key of the certificate". Otherwise the text is empty.
  *
  * Parameters:
  *   out      set to the config, which is the caller's; NULL with an error
@@ -112,11 +117,13 @@ THRUM_API void thrum_tls_options_init(thrum_tls_options *options);
  * Context: any thread; never suspends.
  * Ordering: none.
  * Example:
+ *    char why[200];
  *    thrum_tls_options options = THRUM_TLS_OPTIONS_INIT;
- *    thrum_tls_config *config;
- *    options.chain_file = "cert.pem";
- *    options.key_file = "key.pem";
- *    int err = thrum_tls_config_server(&config, &options);
+ *    options.chain_file = "cert.pem", options.key_file = "key.pem";
+ *    options.error = why, options.error_size = sizeof why;
+ *    if (thrum_tls_config_server(&config, &options) != 0) {
+ *        fprintf(stderr, "%s\n", why);
+ *    }
  * See also: thrum_tls_server, thrum_tls_client, thrum_tls_config_reload, thrum_tls_config_free
  */
 THRUM_API THRUM_NODISCARD int thrum_tls_config_server(thrum_tls_config **out,
@@ -132,6 +139,8 @@ THRUM_API THRUM_NODISCARD int thrum_tls_config_client(thrum_tls_config **out,
  * A client forgets its sessions, and keeps none of earlier connections, even if their tickets come
  * later. A server that asks for certificates, before or after the reload, resumes no earlier
  * sessions.
+ *
+ * The reason of a failure is in the options' `error`, as for thrum_tls_config_server.
  *
  * Parameters:
  *   config   the config

@@ -3,6 +3,7 @@
  */
 #include "tls/config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,13 +15,49 @@ static bool has(const char *file, thrum_iovec memory) {
     return file || memory.size;
 }
 
-static bool make_sense(const thrum_tls_options *options, bool is_server) {
+int th_tls_refused(const thrum_tls_options *options, int code, const char *name,
+                   const char *reason) {
+    if (options->error && options->error_size && !options->error[0]) {
+        (void)snprintf(options->error, options->error_size, "%s%s%s", name ? name : "",
+                       name ? ": " : "", reason ? reason : thrum_strerror(code));
+    }
+    return code;
+}
+
+/* Why options make no sense, or NULL. */
+static const char *mistake_in(const thrum_tls_options *options, bool is_server) {
     const bool own = has(options->chain_file, options->chain);
-    return options->size == sizeof *options && options->peer <= THRUM_TLS_PEER_REQUIRED &&
-           (options->version_min == THRUM_TLS_1_2 || options->version_min == THRUM_TLS_1_3) &&
-           own == has(options->key_file, options->key) && (own || !is_server) &&
-           (is_server ? !th_tls_verifies(options, true) || has(options->ca_file, options->ca)
-                      : options->peer != THRUM_TLS_PEER_OPTIONAL);
+    const bool needs_ca = is_server && th_tls_verifies(options, true);
+    if (options->peer > THRUM_TLS_PEER_REQUIRED) {
+        return "peer: none of THRUM_TLS_PEER_DEFAULT, ...";
+    }
+    if (options->version_min != THRUM_TLS_1_2 && options->version_min != THRUM_TLS_1_3) {
+        return "version_min: neither THRUM_TLS_1_2 nor THRUM_TLS_1_3";
+    }
+    if (own != has(options->key_file, options->key)) {
+        return own ? "key_file: a certificate needs its key" : "chain_file: no certificate";
+    }
+    if (is_server && !own) {
+        return "chain_file: a server needs a certificate";
+    }
+    if (needs_ca && !has(options->ca_file, options->ca)) {
+        return "ca_file: a server that asks for certificates needs trusted ones";
+    }
+    return !is_server && options->peer == THRUM_TLS_PEER_OPTIONAL
+               ? "peer: THRUM_TLS_PEER_OPTIONAL is for servers"
+               : NULL;
+}
+
+/* 0, with an empty text of errors, or -EINVAL. */
+static int check(const thrum_tls_options *options, bool is_server) {
+    if (options->size != sizeof *options) {
+        return -EINVAL; /* another library's: its other fields may not exist */
+    }
+    if (options->error && options->error_size) {
+        options->error[0] = '\0';
+    }
+    const char *mistake = mistake_in(options, is_server);
+    return mistake ? th_tls_refused(options, -EINVAL, NULL, mistake) : 0;
 }
 
 static void settle(thrum_tls_config *config, const thrum_tls_options *options, SSL_CTX *ctx) {
@@ -37,15 +74,16 @@ static int config_make(thrum_tls_config **out, const thrum_tls_options *options,
     }
     *out = NULL;
     options = options ? options : &defaults;
-    if (!make_sense(options, is_server)) {
-        return -EINVAL;
+    int code = check(options, is_server);
+    if (code) {
+        return code;
     }
     thrum_tls_config *config = calloc(1, sizeof *config);
     if (!config) {
-        return -ENOMEM;
+        return th_tls_refused(options, -ENOMEM, NULL, NULL);
     }
     SSL_CTX *ctx;
-    int code = th_tls_context_make(&ctx, options, is_server, NULL);
+    code = th_tls_context_make(&ctx, options, is_server, NULL);
     if (code) {
         free(config);
         return code;
@@ -84,8 +122,9 @@ static void give_back(th_tls_kept kept[TH_TLS_SESSIONS]) {
 int thrum_tls_config_reload(thrum_tls_config *config, const thrum_tls_options *options) {
     th_tls_kept kept[TH_TLS_SESSIONS];
     SSL_CTX *before = NULL, *ctx = NULL;
-    if (!config || !options || !make_sense(options, config->is_server)) {
-        return -EINVAL;
+    int code = config && options ? check(options, config->is_server) : -EINVAL;
+    if (code) {
+        return code;
     }
     thrum_mutex_lock(&config->lock);
     if (!config->asks && !th_tls_verifies(options, config->is_server)) {
@@ -93,7 +132,7 @@ int thrum_tls_config_reload(thrum_tls_config *config, const thrum_tls_options *o
         before = config->ctx; /* its tickets still hold */
     }
     thrum_mutex_unlock(&config->lock);
-    int code = th_tls_context_make(&ctx, options, config->is_server, before);
+    code = th_tls_context_make(&ctx, options, config->is_server, before);
     th_tls_context_free(before);
     if (code) {
         return code;

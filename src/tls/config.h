@@ -55,6 +55,13 @@ void th_tls_config_keep(thrum_tls_config *config, const SSL_CTX *ctx, const char
 int th_tls_context_make(SSL_CTX **out, const thrum_tls_options *options, bool is_server,
                         SSL_CTX *before);
 
+/*
+ * Writes "NAME: REASON" to the memory that the options have for it, unless a text is there. No
+ * name: the reason alone. No reason: that of the code. Returns the code. (config.c)
+ */
+int th_tls_refused(const thrum_tls_options *options, int code, const char *name,
+                   const char *reason);
+
 /* Gives a context or a session back. NULL: nothing. */
 void th_tls_context_free(SSL_CTX *ctx);
 void th_tls_session_free(SSL_SESSION *session);

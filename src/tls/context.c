@@ -12,24 +12,40 @@
 
 /* ---- files, or the same in memory ---- */
 
+typedef struct source {
+    const thrum_tls_options *options;
+    const char *file;
+    thrum_iovec memory; /* in place of the file, if it has bytes */
+    const char *name;   /* in texts about the memory */
+} source;
+
+/* A failure that the options' text is to name. */
+static int refused(const source *of, int code, const char *reason) {
+    return th_tls_refused(of->options, code, of->memory.size ? of->name : of->file, reason);
+}
+
 /* Opens it for reading: 0, or a code, which for a file is the system's. */
-static int open_pem(BIO **out, const char *file, thrum_iovec memory) {
+static int open_pem(BIO **out, const source *of) {
+    const thrum_iovec memory = of->memory;
     if (memory.size) {
         *out = memory.size <= INT32_MAX ? BIO_new_mem_buf(memory.base, (int)memory.size) : NULL;
         return *out ? 0 : -ENOMEM;
     }
     th_tls_errno_set(0);
-    *out = BIO_new_file(file, "r");
+    *out = BIO_new_file(of->file, "r");
     const int error = th_tls_errno_get();
-    return *out ? 0 : error ? -error : -ENOMEM;
+    return *out ? 0 : refused(of, error ? -error : -ENOMEM, NULL);
 }
 
 /* The reason why there is no next one: 0, it was the last; or a code. */
-static int end_of_pem(void) {
+static int end_of_pem(const source *of) {
     const unsigned long error = ERR_peek_last_error();
     const bool is_end =
         ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
-    return is_end ? 0 : ERR_GET_REASON(error) == ERR_R_MALLOC_FAILURE ? -ENOMEM : -EBADMSG;
+    return is_end ? 0
+           : ERR_GET_REASON(error) == ERR_R_MALLOC_FAILURE
+               ? -ENOMEM
+               : refused(of, -EBADMSG, ERR_reason_error_string(error));
 }
 
 /* A key must not be asked a password for: there is nobody to ask. */
@@ -39,31 +55,33 @@ static int no_password(char *to, int size, int writes, void *arg) {
 }
 
 /* Calls `take` for each certificate, at least one, which it then owns: 0 or a code. */
-static int read_pem(const char *file, thrum_iovec memory,
-                    int (*take)(SSL_CTX *ctx, X509 *certificate, int at), SSL_CTX *ctx) {
+static int read_pem(const source *of,
+                    int (*take)(SSL_CTX *ctx, X509 *certificate, const source *of, int at),
+                    SSL_CTX *ctx) {
     BIO *pem;
     X509 *certificate;
     int n = 0;
-    int code = open_pem(&pem, file, memory);
+    int code = open_pem(&pem, of);
     if (code) {
         return code;
     }
     while (!code && (certificate = PEM_read_bio_X509(pem, NULL, no_password, NULL))) {
-        code = take(ctx, certificate, n++);
+        code = take(ctx, certificate, of, n++);
     }
-    code = code ? code : end_of_pem();
+    code = code ? code : end_of_pem(of);
     BIO_free(pem);
-    return code || n ? code : -EBADMSG;
+    return code || n ? code : refused(of, -EBADMSG, "no certificate in PEM");
 }
 
 /* ---- the own certificate and its key ---- */
 
 /* The first is the own certificate; the others are sent to the peer after it. */
-static int take_own(SSL_CTX *ctx, X509 *certificate, int at) {
+static int take_own(SSL_CTX *ctx, X509 *certificate, const source *of, int at) {
     if (at == 0) {
         const int used = SSL_CTX_use_certificate(ctx, certificate);
         X509_free(certificate);
-        return used == 1 ? 0 : -EBADMSG;
+        return used == 1 ? 0
+                         : refused(of, -EBADMSG, ERR_reason_error_string(ERR_peek_last_error()));
     }
     if (SSL_CTX_add0_chain_cert(ctx, certificate) != 1) {
         X509_free(certificate);
@@ -73,24 +91,27 @@ static int take_own(SSL_CTX *ctx, X509 *certificate, int at) {
 }
 
 static int read_key(SSL_CTX *ctx, const thrum_tls_options *options) {
+    const source of = {options, options->key_file, options->key, "key"};
     BIO *pem;
-    int code = open_pem(&pem, options->key_file, options->key);
+    int code = open_pem(&pem, &of);
     if (code) {
         return code;
     }
     EVP_PKEY *key = PEM_read_bio_PrivateKey(pem, NULL, no_password, NULL);
     const bool fits =
         key && SSL_CTX_use_PrivateKey(ctx, key) == 1 && SSL_CTX_check_private_key(ctx) == 1;
+    const char *reason =
+        key ? "not the key of the certificate" : "no private key in PEM without a password";
     EVP_PKEY_free(key);
     BIO_free(pem);
-    return fits ? 0 : -EBADMSG;
+    return fits ? 0 : refused(&of, -EBADMSG, reason);
 }
 
 /* ---- whom to trust ---- */
 
 /* Known as trusted; a server also sends its name to the clients. */
-static int take_ca(SSL_CTX *ctx, X509 *certificate, int at) {
-    (void)at;
+static int take_ca(SSL_CTX *ctx, X509 *certificate, const source *of, int at) {
+    (void)of, (void)at;
     const bool known = X509_STORE_add_cert(SSL_CTX_get_cert_store(ctx), certificate) == 1 &&
                        SSL_CTX_add_client_CA(ctx, certificate) == 1;
     X509_free(certificate);
@@ -102,7 +123,7 @@ static int read_ca(SSL_CTX *ctx, const thrum_tls_options *options) {
         (void)SSL_CTX_set_default_verify_paths(ctx); /* without a store nobody is trusted */
         return 0;
     }
-    return read_pem(options->ca_file, options->ca, take_ca, ctx);
+    return read_pem(&(source){options, options->ca_file, options->ca, "ca"}, take_ca, ctx);
 }
 
 static int set_peer(SSL_CTX *ctx, const thrum_tls_options *options, bool is_server) {
@@ -182,7 +203,8 @@ static int set_protocols(SSL_CTX *ctx, const thrum_tls_options *options, bool is
     }
     int code = make_names(&made, options->protocols);
     if (code) {
-        return code;
+        return th_tls_refused(options, code, "protocols",
+                              code == -EINVAL ? "an empty name, or too long" : NULL);
     }
     if (!is_server) {
         code = SSL_CTX_set_alpn_protos(ctx, made->wire, made->size) == 0 ? 0 : -ENOMEM;
@@ -279,7 +301,8 @@ static int set_all(SSL_CTX *ctx, const thrum_tls_options *options, bool is_serve
     int code = SSL_CTX_set_min_proto_version(ctx, (int)options->version_min) == 1 ? 0 : -EINVAL;
     code = code || !is_server ? code : set_ciphers(ctx);
     if (!code && (options->chain_file || options->chain.size)) {
-        code = read_pem(options->chain_file, options->chain, take_own, ctx);
+        code = read_pem(&(source){options, options->chain_file, options->chain, "chain"}, take_own,
+                        ctx);
         code = code ? code : read_key(ctx, options);
     }
     code = code ? code : set_peer(ctx, options, is_server);
@@ -295,6 +318,7 @@ int th_tls_context_make(SSL_CTX **out, const thrum_tls_options *options, bool is
     SSL_CTX *ctx = SSL_CTX_new(is_server ? TLS_server_method() : TLS_client_method());
     int code = ctx ? set_all(ctx, options, is_server, before) : -ENOMEM;
     if (code) {
+        (void)th_tls_refused(options, code, NULL, NULL);
         SSL_CTX_free(ctx);
         ctx = NULL;
     }

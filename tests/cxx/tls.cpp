@@ -153,6 +153,9 @@ TEST(a_server_that_is_not_known_is_not_trusted) {
         thrum_tls_options nothing = THRUM_TLS_OPTIONS_INIT;
         CHECK_EQ(code_of([&] { (void)thrum::tls_config::server(nothing); }), EINVAL);
         CHECK_EQ(code_of([&] { to_serve.reload(nothing); }), EINVAL);
+        nothing.ca_file = "/nowhere/ca";
+        CHECK_EQ(what_of([&] { (void)thrum::tls_config::client(&nothing); }).find("/nowhere/ca: "),
+                 0);
     });
 }
 

@@ -23,15 +23,19 @@ inline namespace THRUM_CPP_ABI {
 /* A config: certificates, and the authorities to trust. It has one owner, and can be moved. */
 class tls_config {
   public:
-    /* Throw std::system_error (thrum_tls_config_server). They read files, and never suspend. */
+    /*
+     * Throw std::system_error (thrum_tls_config_server), whose text begins with the reason, for
+     * instance "key.pem: not the key of the certificate". They read files, and never suspend.
+     */
     static tls_config server(const thrum_tls_options &options) {
         tls_config made;
-        check(thrum_tls_config_server(&made.config_, &options));
+        explained(options, thrum_tls_config_server, &made.config_);
         return made;
     }
     static tls_config client(const thrum_tls_options *options = nullptr) {
         tls_config made;
-        check(thrum_tls_config_client(&made.config_, options));
+        const thrum_tls_options defaults = THRUM_TLS_OPTIONS_INIT;
+        explained(options != nullptr ? *options : defaults, thrum_tls_config_client, &made.config_);
         return made;
     }
     tls_config(tls_config &&other) noexcept : config_(std::exchange(other.config_, nullptr)) {
@@ -45,9 +49,9 @@ class tls_config {
         thrum_tls_config_free(config_);
     }
 
-    /* For connections that begin later; throws std::system_error, with nothing changed. */
+    /* For connections that begin later; throws as `server` does, with nothing changed. */
     void reload(const thrum_tls_options &options) {
-        check(thrum_tls_config_reload(config_, &options));
+        explained(options, thrum_tls_config_reload, config_);
     }
     thrum_tls_config *native_handle() const noexcept {
         return config_;
@@ -55,6 +59,20 @@ class tls_config {
 
   private:
     tls_config() noexcept = default;
+    /* Calls with memory for the reason, unless the options have it; throws with that reason. */
+    template <typename Config>
+    static void explained(thrum_tls_options options, int (*call)(Config, const thrum_tls_options *),
+                          Config config) {
+        char reason[256] = "";
+        if (options.error == nullptr) {
+            options.error = reason;
+            options.error_size = sizeof(reason);
+        }
+        const int err = call(config, &options);
+        if (err != 0) {
+            raise(err, reason);
+        }
+    }
     thrum_tls_config *config_ = nullptr;
 };
 
