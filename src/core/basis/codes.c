@@ -62,19 +62,19 @@ const char *thrum_strerror(int err) {
     case -ESRCH:
         return "not in a task, or no such process";
     case -ESHUTDOWN:
-        return "stopping, or stopped: nothing more is begun";
+        return "the server or scheduler is stopping, or has stopped";
     case -ETIMEDOUT:
         return "the deadline has passed";
     case -ECANCELED:
         return "cancelled";
     case -EPIPE:
-        return "closed: nothing more goes through";
+        return "the channel is closed, or the peer no longer reads";
     case -ELOOP:
         return "a cycle, or too many symbolic links";
     case -EALREADY:
-        return "it is so already, or under way";
+        return "already done, or under way";
     case -ENODATA:
-        return "there is nothing, or nothing more";
+        return "no data, or the end of the data";
     default:
         return err > 0 ? "not an error" : text_of_system(err);
     }

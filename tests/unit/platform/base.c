@@ -99,6 +99,8 @@ TEST(every_code_has_its_words) {
     /* What the system returns as well, of files and processes, has words for both. */
     CHECK(strstr(thrum_strerror(-ELOOP), "symbolic links") != NULL);
     CHECK(strstr(thrum_strerror(-ESRCH), "no such process") != NULL);
+    /* A log of a server has this one when it drains. */
+    CHECK_STR(thrum_strerror(-ESHUTDOWN), "the server or scheduler is stopping, or has stopped");
     CHECK_STR(thrum_strerror(-9999), "unknown error");
     CHECK_STR(thrum_strerror(7), "not an error");
 }
