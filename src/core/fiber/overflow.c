@@ -40,8 +40,14 @@ static char *put_text(char *at, const char *text) {
     return at + length;
 }
 
-/* "thrum: stack overflow in fiber NAME: SIZE bytes of stack, 0xLOW to 0xHIGH, " */
-static char *put_fiber(char *at, const th_fiber *fiber) {
+#define LINE_SIZE 512 /* for the texts here, a name, and five numbers */
+
+/*
+ * "thrum: stack overflow in fiber NAME: SIZE bytes of stack, 0xLOW to 0xHIGH, PLACE, function 0xFN;
+ * raise ..." The function's address, since a search for its name takes locks of the loader.
+ */
+static char *put_report(char *at, const th_fiber *fiber, const char *place, uintptr_t address) {
+    const uintptr_t fn = th_fiber_function(fiber);
     at = put_text(at, "thrum: stack overflow in fiber ");
     at = put_name(at, fiber->name[0] ? fiber->name : "unnamed");
     at = put_text(at, ": ");
@@ -50,7 +56,13 @@ static char *put_fiber(char *at, const th_fiber *fiber) {
     at = put_number(at, (uintptr_t)fiber->stack.bottom, 16);
     at = put_text(at, " to 0x");
     at = put_number(at, (uintptr_t)fiber->stack.top, 16);
-    return put_text(at, ", ");
+    at = put_text(at, place);
+    at = address ? put_number(at, address, 16) : at;
+    if (fn) {
+        at = put_text(at, ", function 0x");
+        at = put_number(at, fn, 16);
+    }
+    return put_text(at, "; raise attr.stack_size or THRUM_STACK_SIZE");
 }
 
 static bool report(uintptr_t address) {
@@ -59,20 +71,16 @@ static bool report(uintptr_t address) {
     if (!fiber || fiber == &worker->home || !th_stack_find_guard(&fiber->stack, address)) {
         return false;
     }
-    char line[256];
-    char *at = put_fiber(line, fiber);
-    at = put_text(at, "touched 0x");
-    at = put_number(at, address, 16);
-    at = put_text(at, "\n");
+    char line[LINE_SIZE];
+    char *at = put_report(line, fiber, ", touched 0x", address);
+    *at++ = '\n';
     th_os_stderr(line, (size_t)(at - line));
     return true;
 }
 
 _Noreturn void th_overflow_stop(const th_fiber *fiber) {
-    char line[256];
-    char *at = put_fiber(line, fiber);
-    at = put_text(at, "the canary below it is gone");
-    *at = '\0';
+    char line[LINE_SIZE];
+    *put_report(line, fiber, ", the canary below it is gone", 0) = '\0';
     th_panic(fiber->sched, line);
 }
 

@@ -1,5 +1,6 @@
 /*
- * overflow.h: a stack overflow is reported with the fiber's name and its stack's size.
+ * overflow.h: a stack overflow is reported with the fiber's name and its task's function, the size
+ * of the stack, and the options that make it larger.
  */
 #ifndef TH_OVERFLOW_H
 #define TH_OVERFLOW_H

@@ -114,6 +114,15 @@ static void skip_unless_granted(const char *guard) {
     CHECK_EQ(WEXITSTATUS(status), 0);
 }
 
+/* The line ends with the task's function and with the options that make the stack larger. */
+static void check_fix_is_named(attempt *a) {
+    char end[128];
+    snprintf(end, sizeof end,
+             ", function 0x%" PRIxPTR "; raise attr.stack_size or THRUM_STACK_SIZE",
+             (uintptr_t)a->fn);
+    check_dies(perform, a, end);
+}
+
 static void check_reported(const char *guard) {
     attempt a = {.guard = guard, .fn = overflow};
     check_dies(perform, &a, "stack overflow");
@@ -121,6 +130,7 @@ static void check_reported(const char *guard) {
     check_dies(perform, &a, "131072");
     a.stack_size = 1u << 20;
     check_dies(perform, &a, "1048576");
+    check_fix_is_named(&a);
     a.as_task = true;
     check_dies(perform, &a, "deep diver");
 }
@@ -148,6 +158,7 @@ TEST(overflow_over_a_canary) {
     check_dies(perform, &a, "stack overflow");
     check_dies(perform, &a, "deep diver");
     check_dies(perform, &a, "16384");
+    check_fix_is_named(&a);
 }
 
 static size_t frame_size;
