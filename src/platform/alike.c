@@ -26,7 +26,6 @@ TH_NOINLINE TH_NO_TSAN void th_os_errno_set(int value) {
 }
 
 void th_os_free(void *ptr) {
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     free(ptr);
-    th_os_errno_set(saved);
 }

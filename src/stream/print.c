@@ -16,10 +16,9 @@
 static int64_t format_at(char *at, size_t size, const char *format, va_list args) {
     va_list again;
     va_copy(again, args);
-    const int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     int n = vsnprintf(at, size, format, again);
     const int64_t length = n < 0 ? -(int64_t)th_os_errno_get() : n;
-    th_os_errno_set(saved);
     va_end(again);
     return length;
 }

@@ -39,11 +39,10 @@ void th_os_code_unlock(void) {
 
 /* Calls fn(module, size, ctx) for each module until one returns not 0. Leaves errno alone. */
 static void walk(int (*fn)(struct dl_phdr_info *, size_t, void *), void *ctx) {
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     th_os_code_lock();
     dl_iterate_phdr(fn, ctx);
     th_os_code_unlock();
-    th_os_errno_set(saved);
 }
 
 static const char *last_part(const char *path) {
@@ -182,9 +181,8 @@ static void ask(question *q, int (*fn)(struct dl_phdr_info *, size_t, void *)) {
     *q->place = (th_os_place){.file = ""};
     walk(fn, q);
     if (q->found && q->symbols && !q->place->symbol[0]) {
-        int saved = th_os_errno_get();
+        TH_KEEPS_ERRNO;
         th_symbols_find(q->symbols, q->place);
-        th_os_errno_set(saved);
     }
 }
 
@@ -201,7 +199,7 @@ static int is_here(struct dl_phdr_info *module, size_t size, void *ctx) {
 void th_os_code_name(uintptr_t address, char *text, size_t size, th_os_symbols *symbols) {
     th_os_place place;
     question q = {address, &place, symbols, false};
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     ask(&q, is_here);
     if (place.symbol[0]) {
         snprintf(text, size, place.past ? "%s+0x%" PRIxPTR : "%s", place.symbol, place.past);
@@ -210,7 +208,6 @@ void th_os_code_name(uintptr_t address, char *text, size_t size, th_os_symbols *
     } else {
         snprintf(text, size, "0x%" PRIxPTR, address);
     }
-    th_os_errno_set(saved);
 }
 
 bool th_os_code_place(uintptr_t address, th_os_place *place, th_os_symbols *symbols) {

@@ -62,7 +62,7 @@ static bool read_list(const char *root, unsigned cpu, unsigned index, th_os_cpus
 }
 
 void th_os_cpuset_of_cache(const char *root, unsigned cpu, th_os_cpuset *out) {
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     /* index3 is the third level; where there is none, the second may be shared */
     for (unsigned index = 3; index >= 2; index--) {
         *out = (th_os_cpuset){{0}};
@@ -71,5 +71,4 @@ void th_os_cpuset_of_cache(const char *root, unsigned cpu, th_os_cpuset *out) {
         }
         *out = (th_os_cpuset){{0}};
     }
-    th_os_errno_set(saved);
 }

@@ -35,12 +35,10 @@ static int wait_once(uint32_t *xword, uint32_t value, int64_t deadline) {
         until.tv_nsec = (long)(deadline % 1000000000);
         timeout = &until;
     }
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     long result =
         syscall(SYS_futex, xword, WAIT_BITSET | PRIVATE_FLAG, value, timeout, NULL, ANY_BIT);
-    int code = result < 0 ? -th_os_errno_get() : 0;
-    th_os_errno_set(saved);
-    return code;
+    return result < 0 ? -th_os_errno_get() : 0;
 }
 
 int th_os_futex_wait(uint32_t *xword, uint32_t value, int64_t deadline) {
@@ -66,7 +64,6 @@ int th_os_futex_wait(uint32_t *xword, uint32_t value, int64_t deadline) {
 }
 
 void th_os_futex_wake(uint32_t *xword, int n) {
-    int saved = th_os_errno_get(); /* EFAULT when the word is gone: allowed */
+    TH_KEEPS_ERRNO; /* EFAULT when the word is gone: allowed */
     syscall(SYS_futex, xword, WAKE | PRIVATE_FLAG, n, NULL, NULL, 0);
-    th_os_errno_set(saved);
 }

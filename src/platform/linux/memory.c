@@ -38,7 +38,7 @@
 #define MAP_COUNT_DEFAULT 65530
 
 static void *map_at(void *addr, size_t size, int flags) {
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     th_tsan_fresh_begin();
     void *ptr = mmap(addr, size, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
@@ -49,7 +49,6 @@ static void *map_at(void *addr, size_t size, int flags) {
         madvise(ptr, size,
                 MADV_NOHUGEPAGE); /* EINVAL on a kernel without huge pages, which is as good */
     }
-    th_os_errno_set(saved);
     return ptr;
 }
 
@@ -132,7 +131,7 @@ int th_os_guards_madvise(char *low, size_t size, size_t stride, unsigned count) 
 }
 
 size_t th_os_map_count_max(void) {
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     size_t count = 0;
     int fd = open("/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
     if (fd >= 0) {
@@ -144,7 +143,6 @@ size_t th_os_map_count_max(void) {
             count = count * 10 + (size_t)(text[i] - '0');
         }
     }
-    th_os_errno_set(saved);
     return count == 0 ? MAP_COUNT_DEFAULT : count;
 }
 
@@ -152,7 +150,7 @@ size_t th_os_untouched(void *addr, size_t size) {
     unsigned char resident[256];
     size_t page = th_os_page_size();
     size_t done = 0;
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     while (done < size) {
         size_t pages = (size - done + page - 1) / page;
         if (pages > sizeof resident) {
@@ -170,6 +168,5 @@ size_t th_os_untouched(void *addr, size_t size) {
             break;
         }
     }
-    th_os_errno_set(saved);
     return done < size ? done : size;
 }

@@ -23,10 +23,9 @@ enum { TH_CALL_UNKNOWN, TH_CALL_TAKEN, TH_CALL_REFUSED };
 static inline bool th_call_is_taken(uint32_t *xanswer, long number) {
     uint32_t answer = th_load_relaxed(xanswer); /* relaxed: each thread may ask for itself */
     if (th_unlikely(answer == TH_CALL_UNKNOWN)) {
-        const int saved = th_os_errno_get();
+        TH_KEEPS_ERRNO;
         const bool taken =
             syscall(number, -1L, 0L, -1L, 0L, 1L, 0L) < 0 && th_os_errno_get() == EBADF;
-        th_os_errno_set(saved);
         answer = taken ? TH_CALL_TAKEN : TH_CALL_REFUSED;
         th_store_relaxed(xanswer, answer); /* relaxed: as above */
     }

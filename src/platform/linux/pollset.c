@@ -58,16 +58,13 @@ int th_os_wakeup_open(void) {
     if (th_os_fails(TH_OS_FAULT_EVENTFD)) {
         return -EMFILE;
     }
-    int saved = th_os_errno_get();
-    int code = above_standard(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-    th_os_errno_set(saved);
-    return code;
+    TH_KEEPS_ERRNO;
+    return above_standard(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
 }
 
 void th_os_wakeup_close(int wakeup) {
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     close(wakeup);
-    th_os_errno_set(saved);
 }
 
 /*
@@ -97,7 +94,7 @@ static int control(int set, int what, int fd, uint32_t events, uint64_t key) {
 }
 
 int th_os_pollset_open(th_os_pollset *out) {
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     *out = (th_os_pollset){.set = -1, .wake = -1};
     int code = th_os_fails(TH_OS_FAULT_POLLSET) ? -EMFILE : 0;
     if (!code) {
@@ -119,12 +116,11 @@ int th_os_pollset_open(th_os_pollset *out) {
     if (code) {
         th_os_pollset_close(out);
     }
-    th_os_errno_set(saved);
     return code;
 }
 
 void th_os_pollset_close(th_os_pollset *set) {
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     if (set->wake >= 0) {
         close(set->wake);
     }
@@ -132,7 +128,6 @@ void th_os_pollset_close(th_os_pollset *set) {
         close(set->set);
     }
     *set = (th_os_pollset){.set = -1, .wake = -1};
-    th_os_errno_set(saved);
 }
 
 int th_os_pollset_add(const th_os_pollset *set, int fd, uint64_t key) {
@@ -161,10 +156,8 @@ int th_os_alarm_open(void) {
     if (th_os_fails(TH_OS_FAULT_EVENTFD)) {
         return -EMFILE;
     }
-    int saved = th_os_errno_get();
-    int code = above_standard(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
-    th_os_errno_set(saved);
-    return code;
+    TH_KEEPS_ERRNO;
+    return above_standard(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
 }
 
 void th_os_alarm_close(int alarm) {

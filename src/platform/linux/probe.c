@@ -177,11 +177,10 @@ int th_os_probe_open(int number, int but) {
     if (!is_fit(number)) {
         return -EINVAL;
     }
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     pthread_mutex_lock(&open_lock);
     int code = number ? take(number) : take_any(but);
     pthread_mutex_unlock(&open_lock);
-    th_os_errno_set(saved);
     return code;
 }
 
@@ -195,13 +194,12 @@ static void give_back(int number) {
 }
 
 void th_os_probe_close(int number) {
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     pthread_mutex_lock(&open_lock);
     if (--users[number] == 0) {
         give_back(number);
     }
     pthread_mutex_unlock(&open_lock);
-    th_os_errno_set(saved);
 }
 
 /* ---- asking ---- */
@@ -276,10 +274,9 @@ static void copy(th_os_answer *out) {
 }
 
 int th_os_probe(int number, const th_os_question *asked, int64_t deadline, th_os_answer *out) {
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     uint32_t turn = claim(deadline);
     if (!turn) {
-        th_os_errno_set(saved);
         return -ETIMEDOUT;
     }
     question = *asked;
@@ -291,7 +288,6 @@ int th_os_probe(int number, const th_os_question *asked, int64_t deadline, th_os
         copy(out);
     }
     let_go(turn);
-    th_os_errno_set(saved);
     return code;
 }
 
@@ -307,7 +303,7 @@ void th_os_probe_unlock(void) {
 
 /* No asker is left in the child, and no thread that could answer. */
 void th_os_probe_forked(void) {
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     for (int number = 1; number < TH_OS_SIGNALS; number++) {
         if (users[number] > 0) {
             give_back(number);
@@ -315,5 +311,4 @@ void th_os_probe_forked(void) {
         }
     }
     th_store_relaxed(&xword, 0u); /* relaxed: the child has one thread */
-    th_os_errno_set(saved);
 }

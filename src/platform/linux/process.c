@@ -182,7 +182,7 @@ int th_os_process_start(th_os_process *out, const th_os_program *program, const 
     if (code) {
         return code;
     }
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     set_up(&child, program);
     code = make_child(&child, out, &told);
     if (code) {
@@ -192,7 +192,6 @@ int th_os_process_start(th_os_process *out, const th_os_program *program, const 
         code = out->fd;
         drop_child(out, true);
     }
-    th_os_errno_set(saved);
     return code;
 }
 

@@ -112,14 +112,13 @@ int th_os_ring_open(th_os_ring *out, unsigned most) {
     if (fails) {
         return fails;
     }
-    const int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     out->fd = above_standard((int)syscall(SYS_io_uring_setup, most, &setup));
     int code = out->fd < 0 ? out->fd : (setup.features & FEATURES) != FEATURES ? -ENOSYS : 0;
     code = code ? code : map_all(out, &setup);
     if (code) {
         th_os_ring_close(out);
     }
-    th_os_errno_set(saved);
     return code;
 }
 
@@ -128,24 +127,22 @@ int th_os_ring_open(th_os_ring *out, unsigned most) {
  * finds here.
  */
 void th_os_ring_abandon(th_os_ring *ring) {
-    const int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     const int fd = ring->fd;
     ring->fd = -1;
     if (fd >= 0) {
         (void)close(fd);
     }
-    th_os_errno_set(saved);
 }
 
 void th_os_ring_close(th_os_ring *ring) {
-    const int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     if (ring->sq_entries) {
         (void)munmap(ring->sq_entries, ring->entries_size);
     }
     if (ring->queues) {
         (void)munmap(ring->queues, ring->queues_size);
     }
-    th_os_errno_set(saved);
     th_os_ring_abandon(ring);
     *ring = (th_os_ring){.fd = -1};
 }
@@ -179,13 +176,12 @@ int th_os_ring_put(th_os_ring *ring, const th_os_transfer *t, uint64_t key) {
 }
 
 unsigned th_os_ring_send(th_os_ring *ring, unsigned n) {
-    const int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     const unsigned told = th_os_fails(TH_OS_FAULT_RING_SEND) ? n / 2 : n;
     const long begun = syscall(SYS_io_uring_enter, ring->fd, (long)told, 0L, 0L, NULL, 0L);
     const unsigned taken = begun > 0 ? (unsigned)begun : 0;
     /* relaxed: the system has not seen entries that it has not taken */
     th_store_relaxed(ring->sq_tail, *ring->sq_tail - (n - taken));
-    th_os_errno_set(saved);
     return taken;
 }
 
@@ -209,7 +205,6 @@ TH_NO_TSAN unsigned th_os_ring_take(th_os_ring *ring, th_os_ring_end ends[], uns
 }
 
 void th_os_ring_wait(const th_os_ring *ring) {
-    const int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     (void)syscall(SYS_io_uring_enter, ring->fd, 0L, 1L, (long)ENTER_GETEVENTS, NULL, 0L);
-    th_os_errno_set(saved);
 }

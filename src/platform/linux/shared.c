@@ -50,7 +50,7 @@ int th_os_io_reopen(int fd) {
         return -EACCES;
     }
     char path[32];
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     int code = -EOPNOTSUPP;
     int flags = is_same_again(fd) ? fcntl(fd, F_GETFL) : -1;
     if (flags >= 0) {
@@ -58,7 +58,6 @@ int th_os_io_reopen(int fd) {
         code = open(path, (flags & O_ACCMODE) | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
         code = code < 0 ? -th_os_errno_get() : code;
     }
-    th_os_errno_set(saved);
     return code;
 }
 

@@ -60,14 +60,13 @@ uint64_t th_os_thread_number(void) {
 
 /* Reads a file of the thread's below /proc as a text; false: it can't be read. */
 static bool read_about(uint64_t number, const char *name, char text[], size_t size) {
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     snprintf(text, size, "/proc/self/task/%llu/%s", (unsigned long long)number, name);
     int file = open(text, O_RDONLY | O_CLOEXEC);
     ssize_t length = file < 0 ? -1 : read(file, text, size - 1);
     if (file >= 0) {
         close(file);
     }
-    th_os_errno_set(saved);
     text[length > 0 ? length : 0] = '\0';
     return length > 0;
 }
@@ -118,12 +117,11 @@ bool th_os_barrier(void) {
 }
 
 unsigned long th_os_timer_slack(unsigned long ns) {
-    int before = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     int was = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
     if (was > 0) {
         prctl(PR_SET_TIMERSLACK, ns, 0, 0, 0);
     }
-    th_os_errno_set(before);
     return was > 0 ? (unsigned long)was : 0;
 }
 
@@ -141,7 +139,7 @@ void th_os_stack(uintptr_t *low, uintptr_t *high) {
     pthread_attr_t attr;
     void *bottom = NULL;
     size_t size = 0;
-    int before = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     *low = 0;
     *high = 0;
     if (syscall(SYS_gettid) == getpid()) {
@@ -154,7 +152,6 @@ void th_os_stack(uintptr_t *low, uintptr_t *high) {
         }
         pthread_attr_destroy(&attr);
     }
-    th_os_errno_set(before);
     if (here < *low || here >= *high) { /* the thread is on another stack */
         *low = 0;
         *high = 0;

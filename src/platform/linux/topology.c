@@ -33,7 +33,7 @@ unsigned th_os_cpus(void) {
 }
 
 unsigned th_os_cpus_at(const char *root, unsigned affinity) {
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     unsigned count = affinity;
     unsigned v1 = quota_of_hierarchy(root, false);
     unsigned v2 = quota_of_hierarchy(root, true);
@@ -43,7 +43,6 @@ unsigned th_os_cpus_at(const char *root, unsigned affinity) {
     if (v2 < count) {
         count = v2;
     }
-    th_os_errno_set(saved);
     return count == 0 ? 1 : count;
 }
 
@@ -70,7 +69,7 @@ static cpu_set_t *affinity_mask(int *cpus) {
 }
 
 static unsigned affinity_count(void) {
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     int cpus;
     unsigned count = 1;
     cpu_set_t *set = affinity_mask(&cpus);
@@ -78,7 +77,6 @@ static unsigned affinity_count(void) {
         count = (unsigned)CPU_COUNT_S(CPU_ALLOC_SIZE((size_t)cpus), set);
         CPU_FREE(set);
     }
-    th_os_errno_set(saved);
     return count;
 }
 

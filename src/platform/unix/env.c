@@ -31,9 +31,8 @@ const char *th_os_error_text(int number) {
 #ifdef HAS_ERROR_TEXT
     return strerrordesc_np(number);
 #else
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     const char *text = strerror(number); /* for the numbers that exist it is a constant */
-    th_os_errno_set(saved);
     return text;
 #endif
 }
@@ -44,11 +43,10 @@ void th_os_stderr(const char *text, size_t length) {
 
 bool th_os_stderr_waits(int ms) {
     struct pollfd one = {.fd = STDERR_FILENO, .events = POLLOUT};
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     int n = poll(&one, 1, ms); /* a pipe is ready when it takes a page */
     /* Where RLIMIT_NOFILE is 0 poll fails: then the text is written without a look. */
     bool fails = n < 0 && th_os_errno_get() != EINTR;
-    th_os_errno_set(saved);
     return n > 0 || fails;
 }
 

@@ -181,19 +181,18 @@ static int install(int index, bool over_any) {
 
 int th_os_fault_catch(th_os_fault_fn ask) {
     int code = 0;
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     pthread_mutex_lock(&install_lock);
     th_store_release(&xask, ask); /* pairs: handle; the function's data */
     for (int i = 0; i < FAULTS && code == 0; i++) {
         code = install(i, true);
     }
     pthread_mutex_unlock(&install_lock);
-    th_os_errno_set(saved);
     return code;
 }
 
 void th_os_crash_catch(th_os_crash_fn tell) {
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     pthread_mutex_lock(&install_lock);
     if (teller != getpid()) { /* a handler may read it */
         teller = getpid();
@@ -204,7 +203,6 @@ void th_os_crash_catch(th_os_crash_fn tell) {
         (void)install(i, false);
     }
     pthread_mutex_unlock(&install_lock);
-    th_os_errno_set(saved);
 }
 
 void th_os_crash_in_child(void) {
@@ -221,7 +219,7 @@ static size_t altstack_size(void) {
 
 int th_os_fault_thread_enter(void **altstack) {
     *altstack = NULL;
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     int code = 0;
     stack_t now;
     if (sigaltstack(NULL, &now) == 0 && (now.ss_flags & SS_DISABLE)) {
@@ -235,7 +233,6 @@ int th_os_fault_thread_enter(void **altstack) {
             *altstack = ours.ss_sp;
         }
     }
-    th_os_errno_set(saved);
     return code;
 }
 
@@ -243,12 +240,11 @@ void th_os_fault_thread_leave(void *altstack) {
     if (!altstack) {
         return;
     }
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     stack_t now;
     if (sigaltstack(NULL, &now) == 0 && now.ss_sp == altstack) {
         stack_t off = {.ss_flags = SS_DISABLE};
         sigaltstack(&off, NULL);
     }
     th_os_unmap(altstack, altstack_size());
-    th_os_errno_set(saved);
 }

@@ -16,13 +16,11 @@ void *th_os_alloc(size_t size) {
     if (th_os_fails(TH_OS_FAULT_ALLOC)) {
         return NULL;
     }
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     /* malloc's memory is 16-aligned on every 64-bit machine, and not on all of 32 bits. */
-    void *ptr = sizeof(void *) == 8    ? malloc(size)
-                : size > SIZE_MAX - 15 ? NULL
-                                       : aligned_alloc(16, (size + 15) & ~(size_t)15);
-    th_os_errno_set(saved);
-    return ptr;
+    return sizeof(void *) == 8    ? malloc(size)
+           : size > SIZE_MAX - 15 ? NULL
+                                  : aligned_alloc(16, (size + 15) & ~(size_t)15);
 }
 
 size_t th_os_page_size(void) {
@@ -36,9 +34,8 @@ size_t th_os_page_size(void) {
 }
 
 void th_os_unmap(void *addr, size_t size) {
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     munmap(addr, size);
-    th_os_errno_set(saved);
 }
 
 int th_os_guard_mprotect(void *addr, size_t size) {

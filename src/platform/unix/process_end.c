@@ -29,11 +29,10 @@ static bool is_ignored(int number) {
  * signals that the program ignores itself, as servers do with SIGPIPE, do not.
  */
 __attribute__((constructor)) static void look_at_signals(void) {
-    int saved = errno;
+    TH_KEEPS_ERRNO;
     for (int i = 1; i < TH_OS_SIGNALS; i++) {
         ignored_at_start[i] = is_ignored(i);
     }
-    errno = saved;
 }
 
 bool th_process_keeps_ignoring(int number) {

@@ -29,7 +29,7 @@ bool th_os_record_write(int fd, const char *bytes, size_t length) {
 }
 
 bool th_os_record_close(int fd, const char *path, const char *to) {
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     bool done = close(fd) == 0;
     struct stat there;
     if (to && lstat(to, &there) == 0 && !S_ISREG(there.st_mode)) {
@@ -39,6 +39,5 @@ bool th_os_record_close(int fd, const char *path, const char *to) {
         unlink(path);
         done = false;
     }
-    th_os_errno_set(saved);
     return done;
 }

@@ -138,7 +138,7 @@ int th_os_signal_catch(int number, th_os_catcher catcher, void (*caught)(int num
         return -EINVAL;
     }
     const uint32_t bit = 1u << catcher;
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     th_store_relaxed(&xcaught[catcher], caught); /* relaxed: the bit publishes it */
     /* pairs: call_catchers; the function */
     uint32_t others = th_or_release(&xcatching[number], bit);
@@ -146,16 +146,13 @@ int th_os_signal_catch(int number, th_os_catcher catcher, void (*caught)(int num
     if (code) {
         (void)th_and_relaxed(&xcatching[number], ~bit); /* relaxed: it takes nothing with it */
     }
-    th_os_errno_set(saved);
     return code;
 }
 
 bool th_os_signal_is_ours(int number) {
     struct sigaction now;
-    int saved = th_os_errno_get();
-    bool ours = sigaction(number, NULL, &now) == 0 && link_of(&now) >= 0;
-    th_os_errno_set(saved);
-    return ours;
+    TH_KEEPS_ERRNO;
+    return sigaction(number, NULL, &now) == 0 && link_of(&now) >= 0;
 }
 
 /* The process goes on after these: a handler of ours may as well stay. */
@@ -182,7 +179,7 @@ void th_os_signal_default(int number, th_os_catcher catcher) {
 
 void th_os_signal_release(int number, th_os_catcher catcher) {
     struct sigaction now;
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     /* relaxed: a handler that runs now may still call it */
     uint32_t all = th_and_relaxed(&xcatching[number], ~(1u << catcher));
     bool is_last = all == 1u << catcher;
@@ -194,7 +191,6 @@ void th_os_signal_release(int number, th_os_catcher catcher) {
             displaced[number][xnewest[number]] = true; /* written by the caller's kind alone */
         }
     }
-    th_os_errno_set(saved);
 }
 
 /* ---- kinds of signals ---- */

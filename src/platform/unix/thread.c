@@ -126,10 +126,9 @@ int th_os_thread_start_on(th_os_thread *thread, const char *name, void (*entry)(
     if (th_os_fails(TH_OS_FAULT_THREAD)) {
         return -EAGAIN;
     }
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     start *s = malloc(sizeof *s);
     if (!s) {
-        th_os_errno_set(saved);
         return -ENOMEM;
     }
     *s = (start){.entry = entry, .arg = arg};
@@ -148,7 +147,6 @@ int th_os_thread_start_on(th_os_thread *thread, const char *name, void (*entry)(
     } else {
         free(s);
     }
-    th_os_errno_set(saved);
     return -code;
 }
 
@@ -163,10 +161,8 @@ int64_t th_os_thread_ran(th_os_thread thread) {
         pthread_getcpuclockid((pthread_t)thread.handle, &clock) != 0) {
         return -1;
     }
-    int saved = th_os_errno_get();
-    int failed = clock_gettime(clock, &t);
-    th_os_errno_set(saved);
-    return failed != 0 ? -1 : (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    TH_KEEPS_ERRNO;
+    return clock_gettime(clock, &t) ? -1 : (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
 void th_os_thread_detach(th_os_thread thread) {

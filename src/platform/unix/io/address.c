@@ -83,7 +83,7 @@ static int ipv6_numeric(th_os_address *out, const char *host, uint16_t port) {
 }
 
 int th_os_address_numeric(th_os_address *out, const char *host, uint16_t port) {
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(port)};
     int code = 0;
     if (inet_pton(AF_INET, host, &in.sin_addr) == 1) {
@@ -91,7 +91,6 @@ int th_os_address_numeric(th_os_address *out, const char *host, uint16_t port) {
     } else {
         code = ipv6_numeric(out, host, port);
     }
-    th_os_errno_set(saved);
     return code;
 }
 
@@ -192,7 +191,7 @@ static void local_text(char *text, const th_os_address *address) {
 
 int th_os_address_text(const th_os_address *address, char *text, size_t size) {
     char whole[TH_OS_ADDRESS_TEXT] = "";
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     switch (th_os_address_family(address)) {
     case TH_OS_IPV4: {
         const struct sockaddr_in in = ipv4_of(address);
@@ -210,7 +209,6 @@ int th_os_address_text(const th_os_address *address, char *text, size_t size) {
     default:
         break;
     }
-    th_os_errno_set(saved);
     size_t length = strlen(whole);
     if (length >= size) {
         return -ENOSPC;

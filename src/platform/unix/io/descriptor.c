@@ -32,14 +32,13 @@ _Static_assert(sizeof(th_os_part) == sizeof(struct iovec) &&
 #define PARTS_MAX 1024u /* the system refuses more */
 
 int th_os_io_nonblocking(int fd, bool on) {
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     int flags = fcntl(fd, F_GETFL);
     int code = flags < 0 ? -th_os_errno_get() : (flags & O_NONBLOCK) != 0;
     if (code >= 0 && code != on &&
         fcntl(fd, F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK) < 0) {
         code = -th_os_errno_get();
     }
-    th_os_errno_set(saved);
     return code;
 }
 
@@ -49,11 +48,9 @@ int th_os_io_releases(int fd) {
 }
 
 int th_os_io_close_on_exec(int fd) {
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     int flags = fcntl(fd, F_GETFD);
-    int code = flags < 0 || fcntl(fd, F_SETFD, flags | FD_CLOEXEC) < 0 ? -th_os_errno_get() : 0;
-    th_os_errno_set(saved);
-    return code;
+    return flags < 0 || fcntl(fd, F_SETFD, flags | FD_CLOEXEC) < 0 ? -th_os_errno_get() : 0;
 }
 
 /* ---- transfers ---- */
@@ -125,9 +122,8 @@ int th_os_io_shutdown(int fd, unsigned bits) {
 }
 
 int th_os_io_close(int fd) {
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     th_closing(fd);
     int code = close(fd) < 0 ? -th_os_errno_get() : 0;
-    th_os_errno_set(saved);
     return code == -EINTR ? 0 : code; /* the number is free then, too */
 }

@@ -41,8 +41,6 @@ static int text_of(int fd, const char *between, char *text, size_t size, bool *l
 }
 
 int th_os_io_text(int fd, const char *between, char *text, size_t size, bool *listens) {
-    int saved = th_os_errno_get();
-    int code = text_of(fd, between, text, size, listens);
-    th_os_errno_set(saved);
-    return code;
+    TH_KEEPS_ERRNO;
+    return text_of(fd, between, text, size, listens);
 }

@@ -24,7 +24,7 @@ static th_os_kind kind_of_socket(int fd) {
 
 int th_os_io_kind(int fd, th_os_kind *kind, th_os_identity *identity) {
     struct stat status;
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     int code = fstat(fd, &status) < 0 ? -th_os_errno_get() : 0;
     if (!code) {
         *identity = (th_os_identity){(uint64_t)status.st_dev, (uint64_t)status.st_ino};
@@ -46,6 +46,5 @@ int th_os_io_kind(int fd, th_os_kind *kind, th_os_identity *identity) {
             break;
         }
     }
-    th_os_errno_set(saved);
     return code;
 }

@@ -114,13 +114,12 @@ int64_t th_os_socket_receive_fds(int fd, void *to, size_t size, int fds[], unsig
     if (got < 0) {
         return got;
     }
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     unsigned came = take_fds(&message, fds, room, &all);
     if (!all) {
         while (came) {
             (void)close(fds[--came]);
         }
-        th_os_errno_set(saved);
         return -EMSGSIZE;
     }
     *n = came;

@@ -40,8 +40,6 @@ int th_os_io_unread(int fd, size_t n) {
     if (th_os_fails(TH_OS_FAULT_UNREAD)) {
         return -ESPIPE;
     }
-    int saved = th_os_errno_get();
-    int code = lseek(fd, -(off_t)n, SEEK_CUR) < 0 ? -th_os_errno_get() : 0;
-    th_os_errno_set(saved);
-    return code;
+    TH_KEEPS_ERRNO;
+    return lseek(fd, -(off_t)n, SEEK_CUR) < 0 ? -th_os_errno_get() : 0;
 }

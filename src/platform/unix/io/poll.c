@@ -22,11 +22,8 @@ static uint32_t ready_of(short revents) {
 /* Waits for n descriptors and, behind them, the wake-up: 0 if any is ready, or a code. */
 static int poll_until(th_pollfd fds[], unsigned n, int wakeup, int64_t deadline) {
     fds[n] = (th_pollfd){.fd = wakeup, .events = POLLIN}; /* the system skips -1 */
-    int saved = th_os_errno_get();
-    int code = th_system_poll(fds, n + 1, deadline);
-    code = code < 0 ? -th_os_errno_get() : 0;
-    th_os_errno_set(saved);
-    return code;
+    TH_KEEPS_ERRNO;
+    return th_system_poll(fds, n + 1, deadline) < 0 ? -th_os_errno_get() : 0;
 }
 
 static th_pollfd asked_of(int fd, uint32_t bits) {

@@ -73,7 +73,7 @@ static int open_in(th_os_private *out, const char *folder) {
 
 int th_os_private_open(th_os_private *out) {
     char folder[PATH_BYTES];
-    const int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     const char *run = th_os_env("XDG_RUNTIME_DIR");
     int code = -ENOENT;
     out->fd = -1;
@@ -85,18 +85,16 @@ int th_os_private_open(th_os_private *out) {
         snprintf(folder, sizeof folder, "/tmp/thrum-%u", (unsigned)geteuid());
         code = open_in(out, folder);
     }
-    th_os_errno_set(saved);
     return code;
 }
 
 int th_os_private_accept(const th_os_private *listener) {
-    const int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     int fd = th_os_io_accept(listener->fd);
     if (fd >= 0 && !th_system_is_own_peer(fd)) {
         th_os_io_close(fd);
         fd = -EPERM;
     }
-    th_os_errno_set(saved);
     return fd;
 }
 

@@ -45,7 +45,7 @@ int th_os_resolve(const char *host, th_os_family family, th_os_address out[], un
     if (th_os_fails(TH_OS_FAULT_RESOLVE)) {
         return -EAGAIN;
     }
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     th_os_errno_set(0);
     const int error = getaddrinfo(host, NULL, &hints, &found);
     const int code = error ? code_of(error, th_os_errno_get()) : 0;
@@ -60,6 +60,5 @@ int th_os_resolve(const char *host, th_os_family family, th_os_address out[], un
     if (found) {
         freeaddrinfo(found);
     }
-    th_os_errno_set(saved);
     return code ? code : n ? (int)n : -ENOENT;
 }

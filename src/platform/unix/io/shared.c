@@ -13,10 +13,8 @@
 #include "platform/unix/interrupted.h"
 
 bool th_os_io_is_tty(int fd) {
-    int saved = th_os_errno_get();
-    bool is = isatty(fd) == 1;
-    th_os_errno_set(saved);
-    return is;
+    TH_KEEPS_ERRNO;
+    return isatty(fd) == 1;
 }
 
 int th_os_io_duplicate(int fd) {

@@ -190,7 +190,7 @@ int th_os_thread_start_on(th_os_thread *thread, const char *name, void (*entry)(
     if (th_os_fails(TH_OS_FAULT_THREAD)) {
         return -EAGAIN;
     }
-    int saved = th_os_errno_get();
+    TH_KEEPS_ERRNO;
     int code = -ENOMEM;
     start *s = malloc(sizeof *s);
     if (s) {
@@ -203,7 +203,6 @@ int th_os_thread_start_on(th_os_thread *thread, const char *name, void (*entry)(
             free(s);
         }
     }
-    th_os_errno_set(saved);
     return code;
 }
 
