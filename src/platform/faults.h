@@ -72,6 +72,14 @@ static inline bool th_os_fails(th_os_fault kind) {
     return th_unlikely(th_load_relaxed(&th_os_faults[kind]) != 0) && th_os_fails_slow(kind);
 }
 
+/* Returns this from the call that contains it, if the call must fail. */
+#define TH_OS_MAY_FAIL(kind_, result_)                                                             \
+    do {                                                                                           \
+        if (th_os_fails(kind_)) {                                                                  \
+            return (result_);                                                                      \
+        }                                                                                          \
+    } while (0)
+
 /* The code with which this call must fail, or 0. */
 int th_os_fails_with(th_os_fault kind);
 

@@ -72,17 +72,13 @@ static long high_of(int64_t offset) {
 }
 
 int64_t th_os_file_readv_now(int fd, const th_os_part parts[], unsigned n, int64_t offset) {
-    if (th_os_fails(TH_OS_FAULT_FILE_NOW)) {
-        return -EAGAIN;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_FILE_NOW, -EAGAIN);
     return RETRY(
         syscall(SYS_preadv2, fd, parts, (long)n, (long)offset, high_of(offset), RWF_NOWAIT));
 }
 
 int64_t th_os_file_writev_now(int fd, const th_os_part parts[], unsigned n, int64_t offset) {
-    if (th_os_fails(TH_OS_FAULT_FILE_NOW)) {
-        return -EAGAIN;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_FILE_NOW, -EAGAIN);
     const bool end = offset == TH_OS_FILE_END;
     const int64_t at = end ? 0 : offset;
     return RETRY(syscall(SYS_pwritev2, fd, parts, (long)n, (long)at, high_of(at),
@@ -153,9 +149,7 @@ static const bit_pair watch_bits[] = {
 };
 
 int th_os_watch_open(void) {
-    if (th_os_fails(TH_OS_FAULT_WATCH_OPEN)) {
-        return -EMFILE;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_WATCH_OPEN, -EMFILE);
     return (int)RETRY(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
 }
 

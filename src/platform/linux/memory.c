@@ -88,9 +88,7 @@ static bool believes_nonsense(void *addr, size_t size) {
 }
 
 int th_os_guard_madvise(void *addr, size_t size) {
-    if (th_os_fails(TH_OS_FAULT_GUARD_MADVISE)) {
-        return -EINVAL;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_GUARD_MADVISE, -EINVAL);
     if (th_unlikely(believes_nonsense(addr, size))) {
         return -ENOSYS;
     }
@@ -115,9 +113,7 @@ static int advise_each(char *addr, size_t size, size_t stride, unsigned count, i
 int th_os_guards_madvise(char *low, size_t size, size_t stride, unsigned count) {
     static bool xrefused;
     size_t page = th_os_page_size();
-    if (th_os_fails(TH_OS_FAULT_GUARD_MADVISE)) {
-        return -EINVAL;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_GUARD_MADVISE, -EINVAL);
     if (th_load_relaxed(&xrefused) || believes_nonsense(low, size)) { /* relaxed: a hint */
         return -ENOSYS;
     }

@@ -55,9 +55,7 @@ static bool xold;
 /* ---- wake-ups ---- */
 
 int th_os_wakeup_open(void) {
-    if (th_os_fails(TH_OS_FAULT_EVENTFD)) {
-        return -EMFILE;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_EVENTFD, -EMFILE);
     TH_KEEPS_ERRNO;
     return above_standard(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
 }
@@ -131,9 +129,7 @@ void th_os_pollset_close(th_os_pollset *set) {
 }
 
 int th_os_pollset_add(const th_os_pollset *set, int fd, uint64_t key) {
-    if (th_os_fails(TH_OS_FAULT_POLLSET_ADD)) {
-        return -ENOMEM;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_POLLSET_ADD, -ENOMEM);
     return control(set->set, EPOLL_CTL_ADD, fd,
                    EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET, key);
 }
@@ -153,9 +149,7 @@ int th_os_pollset_remove(const th_os_pollset *set, int fd) {
 #endif
 
 int th_os_alarm_open(void) {
-    if (th_os_fails(TH_OS_FAULT_EVENTFD)) {
-        return -EMFILE;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_EVENTFD, -EMFILE);
     TH_KEEPS_ERRNO;
     return above_standard(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
 }

@@ -60,9 +60,7 @@ static uint32_t xshared;
 
 bool th_os_process_has_fd(void) {
     uint32_t has = th_load_relaxed(&xhas_fd); /* relaxed: each thread may find out for itself */
-    if (th_os_fails(TH_OS_FAULT_PROCESS_FD)) {
-        return false;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_PROCESS_FD, false);
     if (has == UNKNOWN) {
         int64_t fd = RETRY(syscall(SYS_pidfd_open, (long)getpid(), 0L));
         has = fd >= 0 || fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM ? YES : NO;
@@ -175,9 +173,7 @@ int th_os_process_start(th_os_process *out, const th_os_program *program, const 
     th_child child;
     th_child_told told = {0, TH_CHILD_PROCESS};
     *failed = steps[TH_CHILD_PROCESS];
-    if (th_os_fails(TH_OS_FAULT_PROCESS)) {
-        return -EAGAIN;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_PROCESS, -EAGAIN);
     int code = th_process_can_be_awaited(failed);
     if (code) {
         return code;

@@ -191,9 +191,7 @@ TH_NO_TSAN unsigned th_os_ring_take(th_os_ring *ring, th_os_ring_end ends[], uns
     /* pairs: th_os_ring_send; the kernel, which that has called, has written the results before */
     const uint32_t tail = th_load_acquire(ring->cq_tail);
     unsigned n = 0;
-    if (th_os_fails(TH_OS_FAULT_RING_LATE)) {
-        return 0;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_RING_LATE, 0);
     while (head != tail && n < max) {
         const cq_entry *e = &entries[head++ & ring->cq_mask];
         const bool lost = th_os_fails(TH_OS_FAULT_RING_TAKE);

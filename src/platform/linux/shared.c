@@ -46,9 +46,7 @@ static bool is_same_again(int fd) {
 }
 
 int th_os_io_reopen(int fd) {
-    if (th_os_fails(TH_OS_FAULT_REOPEN)) {
-        return -EACCES;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_REOPEN, -EACCES);
     char path[32];
     TH_KEEPS_ERRNO;
     int code = -EOPNOTSUPP;

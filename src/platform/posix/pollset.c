@@ -50,9 +50,7 @@ __attribute__((constructor(101))) static void set_up(void) {
 int th_os_wakeup_open(void) {
     int ends[2];
     sigset_t before;
-    if (th_os_fails(TH_OS_FAULT_EVENTFD)) {
-        return -EMFILE;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_EVENTFD, -EMFILE);
     TH_KEEPS_ERRNO;
     int code = th_poll_pair(ends);
     if (!code) {
@@ -213,9 +211,7 @@ static int add(set *s, int fd, uint64_t key, const th_os_identity *identity) {
 int th_os_pollset_add(const th_os_pollset *named, int fd, uint64_t key) {
     th_os_identity identity;
     th_os_kind kind;
-    if (th_os_fails(TH_OS_FAULT_POLLSET_ADD)) {
-        return -ENOMEM;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_POLLSET_ADD, -ENOMEM);
     TH_KEEPS_ERRNO;
     int code = th_os_io_kind(fd, &kind, &identity);
     if (code) {

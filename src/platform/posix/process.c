@@ -136,9 +136,7 @@ static int start(pid_t *pid, const th_os_program *p, const char **failed) {
 int th_os_process_start(th_os_process *out, const th_os_program *program, const char **failed) {
     pid_t pid = -1;
     *failed = "process";
-    if (th_os_fails(TH_OS_FAULT_PROCESS)) {
-        return -EAGAIN;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_PROCESS, -EAGAIN);
     if (program->folder || program->limits_count || program->group == TH_OS_GROUP_SESSION) {
         *failed = program->folder ? "folder" : program->limits_count ? "limit" : "process";
         return -ENOSYS;

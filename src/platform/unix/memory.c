@@ -13,9 +13,7 @@
 #include "platform/unix/interrupted.h"
 
 void *th_os_alloc(size_t size) {
-    if (th_os_fails(TH_OS_FAULT_ALLOC)) {
-        return NULL;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_ALLOC, NULL);
     TH_KEEPS_ERRNO;
     /* malloc's memory is 16-aligned on every 64-bit machine, and not on all of 32 bits. */
     return sizeof(void *) == 8    ? malloc(size)

@@ -123,9 +123,7 @@ static TH_NO_TSAN const sigset_t *mask_of_program(const sigset_t *starters) {
 
 int th_os_thread_start_on(th_os_thread *thread, const char *name, void (*entry)(void *), void *arg,
                           const th_os_cpuset *cpus) {
-    if (th_os_fails(TH_OS_FAULT_THREAD)) {
-        return -EAGAIN;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_THREAD, -EAGAIN);
     TH_KEEPS_ERRNO;
     start *s = malloc(sizeof *s);
     if (!s) {

@@ -56,18 +56,14 @@ int th_os_io_close_on_exec(int fd) {
 /* ---- transfers ---- */
 
 int64_t th_os_io_read(int fd, th_os_kind kind, void *to, size_t size) {
-    if (th_os_fails(TH_OS_FAULT_READ)) {
-        return -ENOBUFS;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_READ, -ENOBUFS);
     return th_tried(fd, TH_OS_IN,
                     th_os_is_socket(kind) ? RETRY(recv(fd, to, size, MSG_DONTWAIT))
                                           : RETRY(read(fd, to, size)));
 }
 
 int64_t th_os_io_readv(int fd, th_os_kind kind, const th_os_part parts[], unsigned n) {
-    if (th_os_fails(TH_OS_FAULT_READ)) {
-        return -ENOBUFS;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_READ, -ENOBUFS);
     n = n < PARTS_MAX ? n : PARTS_MAX;
     if (!th_os_is_socket(kind)) {
         return th_tried(fd, TH_OS_IN,
@@ -79,9 +75,7 @@ int64_t th_os_io_readv(int fd, th_os_kind kind, const th_os_part parts[], unsign
 }
 
 int64_t th_os_io_writev(int fd, th_os_kind kind, const th_os_part parts[], unsigned n) {
-    if (th_os_fails(TH_OS_FAULT_WRITE)) {
-        return -ENOBUFS;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_WRITE, -ENOBUFS);
     n = n < PARTS_MAX ? n : PARTS_MAX;
     if (th_os_is_socket(kind)) {
         struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)parts,
@@ -97,9 +91,7 @@ int64_t th_os_io_writev(int fd, th_os_kind kind, const th_os_part parts[], unsig
 
 int64_t th_os_io_write(int fd, th_os_kind kind, const void *from, size_t size) {
     if (th_os_is_socket(kind)) {
-        if (th_os_fails(TH_OS_FAULT_WRITE)) {
-            return -ENOBUFS;
-        }
+        TH_OS_MAY_FAIL(TH_OS_FAULT_WRITE, -ENOBUFS);
         return th_tried(fd, TH_OS_OUT, RETRY(send(fd, from, size, MSG_DONTWAIT | MSG_NOSIGNAL)));
     }
     const th_os_part part = {(void *)(uintptr_t)from, size};
@@ -107,12 +99,8 @@ int64_t th_os_io_write(int fd, th_os_kind kind, const void *from, size_t size) {
 }
 
 int th_os_io_accept(int fd) {
-    if (th_os_fails(TH_OS_FAULT_ACCEPT)) {
-        return -EMFILE;
-    }
-    if (th_os_fails(TH_OS_FAULT_ABORTED)) {
-        return -ECONNABORTED;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_ACCEPT, -EMFILE);
+    TH_OS_MAY_FAIL(TH_OS_FAULT_ABORTED, -ECONNABORTED);
     return (int)th_tried(fd, TH_OS_IN, RETRY(th_system_accept(fd)));
 }
 

@@ -26,16 +26,12 @@ typedef __typeof__(((struct msghdr *)0)->msg_controllen) control_size;
 /* ---- messages ---- */
 
 int th_os_socket_send(int fd, const th_os_message messages[], unsigned n) {
-    if (th_os_fails(TH_OS_FAULT_MESSAGE)) {
-        return -ENOBUFS;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_MESSAGE, -ENOBUFS);
     return (int)th_tried(fd, TH_OS_OUT, th_system_send_some(fd, messages, n));
 }
 
 int th_os_socket_receive(int fd, th_os_message messages[], unsigned n) {
-    if (th_os_fails(TH_OS_FAULT_MESSAGE)) {
-        return -ENOMEM;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_MESSAGE, -ENOMEM);
     return (int)th_tried(fd, TH_OS_IN, th_system_receive_some(fd, messages, n));
 }
 
@@ -56,9 +52,7 @@ int64_t th_os_socket_send_fds(int fd, const void *from, size_t size, const int f
     control c;
     struct iovec part = {(void *)(uintptr_t)from, size};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-    if (th_os_fails(TH_OS_FAULT_MESSAGE)) {
-        return -ENOBUFS;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_MESSAGE, -ENOBUFS);
     if (n) {
         memset(&c, 0, CMSG_SPACE(n * sizeof(int)));
         message.msg_control = &c;
@@ -107,9 +101,7 @@ int64_t th_os_socket_receive_fds(int fd, void *to, size_t size, int fds[], unsig
                              .msg_controllen = (control_size)sizeof c};
     bool all;
     *n = 0;
-    if (th_os_fails(TH_OS_FAULT_MESSAGE)) {
-        return -ENOMEM;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_MESSAGE, -ENOMEM);
     int64_t got = th_tried(fd, TH_OS_IN, RETRY(recvmsg(fd, &message, MSG_DONTWAIT | FDS_CLOEXEC)));
     if (got < 0) {
         return got;

@@ -18,9 +18,7 @@
 #endif
 
 int64_t th_os_io_peek(int fd, void *to, size_t size) {
-    if (th_os_fails(TH_OS_FAULT_READ)) {
-        return -ENOBUFS;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_READ, -ENOBUFS);
     return th_tried(fd, TH_OS_IN, RETRY(recv(fd, to, size, MSG_PEEK | MSG_DONTWAIT)));
 }
 
@@ -37,9 +35,7 @@ int64_t th_os_io_skip(int fd, th_os_kind kind, void *memory, size_t n) {
 }
 
 int th_os_io_unread(int fd, size_t n) {
-    if (th_os_fails(TH_OS_FAULT_UNREAD)) {
-        return -ESPIPE;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_UNREAD, -ESPIPE);
     TH_KEEPS_ERRNO;
     return lseek(fd, -(off_t)n, SEEK_CUR) < 0 ? -th_os_errno_get() : 0;
 }

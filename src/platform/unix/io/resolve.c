@@ -42,9 +42,7 @@ int th_os_resolve(const char *host, th_os_family family, th_os_address out[], un
     static const int families[] = {AF_UNSPEC, AF_INET, AF_INET6, AF_UNSPEC};
     const struct addrinfo hints = {.ai_family = families[family], .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
-    if (th_os_fails(TH_OS_FAULT_RESOLVE)) {
-        return -EAGAIN;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_RESOLVE, -EAGAIN);
     TH_KEEPS_ERRNO;
     th_os_errno_set(0);
     const int error = getaddrinfo(host, NULL, &hints, &found);

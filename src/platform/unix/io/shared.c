@@ -18,9 +18,7 @@ bool th_os_io_is_tty(int fd) {
 }
 
 int th_os_io_duplicate(int fd) {
-    if (th_os_fails(TH_OS_FAULT_DUPLICATE)) {
-        return -EMFILE;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_DUPLICATE, -EMFILE);
     return (int)RETRY(fcntl(fd, F_DUPFD_CLOEXEC, 3));
 }
 

@@ -38,9 +38,7 @@ static const struct sockaddr *system_of(const th_os_address *address) {
 int th_os_socket_open(th_os_family family, th_os_style style) {
     static const int domains[] = {AF_UNSPEC, AF_INET, AF_INET6, AF_UNIX};
     static const int types[] = {SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET};
-    if (th_os_fails(TH_OS_FAULT_SOCKET)) {
-        return -EMFILE;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_SOCKET, -EMFILE);
     return CODE(socket(domains[family], types[style] | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
@@ -74,9 +72,7 @@ int th_os_socket_what(int fd, th_os_family *family, th_os_style *style) {
 }
 
 int th_os_socket_bind(int fd, const th_os_address *address) {
-    if (th_os_fails(TH_OS_FAULT_BIND)) {
-        return -ENOMEM;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_BIND, -ENOMEM);
     return CODE(bind(fd, system_of(address), address->size));
 }
 
@@ -101,9 +97,7 @@ int th_os_socket_waits(int fd) {
 }
 
 int th_os_socket_connect(int fd, const th_os_address *address) {
-    if (th_os_fails(TH_OS_FAULT_CONNECT)) {
-        return -ENOBUFS;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_CONNECT, -ENOBUFS);
     int code = CODE(connect(fd, system_of(address), address->size));
     return code == -EINTR ? -EINPROGRESS : code;
 }

@@ -37,9 +37,7 @@ static int watcher_new(void) {
 }
 
 int th_os_watch_open(void) {
-    if (th_os_fails(TH_OS_FAULT_WATCH_OPEN)) {
-        return -EMFILE;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_WATCH_OPEN, -EMFILE);
     TH_KEEPS_ERRNO;
     return watcher_new();
 }

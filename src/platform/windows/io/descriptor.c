@@ -105,9 +105,7 @@ int64_t th_os_io_readv(int fd, th_os_kind kind, const th_os_part parts[], unsign
     WSABUF pieces[PARTS_MAX];
     DWORD got = 0;
     DWORD flags = 0;
-    if (th_os_fails(TH_OS_FAULT_READ)) {
-        return -ENOBUFS;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_READ, -ENOBUFS);
     if (is_too_much(parts, n)) {
         return -EINVAL;
     }
@@ -135,9 +133,7 @@ int64_t th_os_io_read(int fd, th_os_kind kind, void *to, size_t size) {
 int64_t th_os_io_writev(int fd, th_os_kind kind, const th_os_part parts[], unsigned n) {
     WSABUF pieces[PARTS_MAX];
     DWORD sent = 0;
-    if (th_os_fails(TH_OS_FAULT_WRITE)) {
-        return -ENOBUFS;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_WRITE, -ENOBUFS);
     if (is_too_much(parts, n)) {
         return -EINVAL;
     }
@@ -163,9 +159,7 @@ int64_t th_os_io_write(int fd, th_os_kind kind, const void *from, size_t size) {
 }
 
 int64_t th_os_io_peek(int fd, void *to, size_t size) {
-    if (th_os_fails(TH_OS_FAULT_READ)) {
-        return -ENOBUFS;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_READ, -ENOBUFS);
     TH_KEEPS_ERRNO;
     int64_t got = recv(th_socket_of(fd), to, int_of(size), MSG_PEEK);
     got = got < 0 ? read_code() : got;
@@ -185,12 +179,8 @@ int64_t th_os_io_skip(int fd, th_os_kind kind, void *memory, size_t n) {
 /* ---- connections ---- */
 
 int th_os_io_accept(int fd) {
-    if (th_os_fails(TH_OS_FAULT_ACCEPT)) {
-        return -EMFILE;
-    }
-    if (th_os_fails(TH_OS_FAULT_ABORTED)) {
-        return -ECONNABORTED;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_ACCEPT, -EMFILE);
+    TH_OS_MAY_FAIL(TH_OS_FAULT_ABORTED, -ECONNABORTED);
     u_long on = 1;
     TH_KEEPS_ERRNO;
     SOCKET s = accept(th_socket_of(fd), NULL, NULL);
@@ -249,9 +239,7 @@ static int duplicate_socket(int fd) {
 int th_os_io_duplicate(int fd) {
     HANDLE own = GetCurrentProcess();
     HANDLE other = NULL;
-    if (th_os_fails(TH_OS_FAULT_DUPLICATE)) {
-        return -EMFILE;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_DUPLICATE, -EMFILE);
     bool reads;
     SOCKET signal;
     TH_KEEPS_ERRNO;
@@ -268,8 +256,6 @@ int th_os_io_duplicate(int fd) {
 
 int th_os_io_unread(int fd, size_t n) {
     const LARGE_INTEGER back = {.QuadPart = -(int64_t)n};
-    if (th_os_fails(TH_OS_FAULT_UNREAD)) {
-        return -ESPIPE;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_UNREAD, -ESPIPE);
     return SetFilePointerEx(th_nt_handle(fd), back, NULL, FILE_CURRENT) ? 0 : -ESPIPE;
 }

@@ -22,9 +22,7 @@ int th_os_socket_send(int fd, const th_os_message messages[], unsigned n) {
     WSABUF piece = {(ULONG)messages->size, messages->data};
     DWORD sent;
     (void)n;
-    if (th_os_fails(TH_OS_FAULT_MESSAGE)) {
-        return -ENOBUFS;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_MESSAGE, -ENOBUFS);
     TH_KEEPS_ERRNO;
     const int code =
         WSASendTo(th_socket_of(fd), &piece, 1, &sent, 0, size ? to : NULL, (int)size, NULL, NULL)
@@ -42,9 +40,7 @@ int th_os_socket_receive(int fd, th_os_message messages[], unsigned n) {
     th_os_message *m = messages;
     WSABUF piece = {(ULONG)m->size, m->data};
     (void)n;
-    if (th_os_fails(TH_OS_FAULT_MESSAGE)) {
-        return -ENOMEM;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_MESSAGE, -ENOMEM);
     TH_KEEPS_ERRNO;
     int error;
     DWORD got;

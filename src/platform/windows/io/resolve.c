@@ -51,9 +51,7 @@ int th_os_resolve(const char *host, th_os_family family, th_os_address out[], un
     ADDRINFOW *found = NULL;
     wchar_t name[HOST_WORDS];
     unsigned n = 0;
-    if (th_os_fails(TH_OS_FAULT_RESOLVE)) {
-        return -EAGAIN;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_RESOLVE, -EAGAIN);
     if (!th_nt_wide(host, name, HOST_WORDS)) {
         return -ENOENT; /* a name that is not UTF-8 does not exist */
     }

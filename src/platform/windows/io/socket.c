@@ -44,9 +44,7 @@ int th_os_socket_open(th_os_family family, th_os_style style) {
     static const int domains[] = {AF_UNSPEC, AF_INET, AF_INET6, AF_UNIX};
     static const int types[] = {SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET};
     u_long on = 1;
-    if (th_os_fails(TH_OS_FAULT_SOCKET)) {
-        return -EMFILE;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_SOCKET, -EMFILE);
     TH_KEEPS_ERRNO;
     int code = th_winsock_begin();
     if (!code) {
@@ -62,9 +60,7 @@ int th_os_socket_open(th_os_family family, th_os_style style) {
 
 /* No other program gets the same address beside it; docs/windows.md has the remaining cases. */
 int th_os_socket_bind(int fd, const th_os_address *address) {
-    if (th_os_fails(TH_OS_FAULT_BIND)) {
-        return -ENOMEM;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_BIND, -ENOMEM);
     const th_os_family family = th_os_address_family(address);
     const int alone = family == TH_OS_LOCAL ? 0 : set_int(fd, SOL_SOCKET, SO_EXCLUSIVEADDRUSE, 1);
     return alone ? alone : CODE(bind(th_socket_of(fd), system_of(address), (int)address->size));
@@ -95,9 +91,7 @@ int th_os_socket_waits(int fd) {
  * before.
  */
 int th_os_socket_connect(int fd, const th_os_address *address) {
-    if (th_os_fails(TH_OS_FAULT_CONNECT)) {
-        return -ENOBUFS;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_CONNECT, -ENOBUFS);
     int code = CODE(connect(th_socket_of(fd), system_of(address), (int)address->size));
     code = code == -EAGAIN ? -EINPROGRESS : code;
     return (int)th_tried(fd, TH_OS_IN | TH_OS_OUT, code);

@@ -11,9 +11,7 @@
 
 int th_os_wakeup_open(void) {
     int ends[2];
-    if (th_os_fails(TH_OS_FAULT_EVENTFD)) {
-        return -EMFILE;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_EVENTFD, -EMFILE);
     TH_KEEPS_ERRNO;
     const int code = th_poll_pair(ends);
     return code ? code : th_fd_of_fresh(th_socket_of(ends[0]));

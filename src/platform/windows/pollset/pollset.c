@@ -315,9 +315,7 @@ static int add(th_set *set, th_member *m) {
 int th_os_pollset_add(const th_os_pollset *named, int fd, uint64_t key) {
     th_os_identity identity;
     th_os_kind kind;
-    if (th_os_fails(TH_OS_FAULT_POLLSET_ADD)) {
-        return -ENOMEM;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_POLLSET_ADD, -ENOMEM);
     TH_KEEPS_ERRNO;
     int code = th_os_io_kind(fd, &kind, &identity);
     th_set *set = code ? NULL : th_set_of(named);

@@ -74,9 +74,7 @@ static void CALLBACK on_time(PTP_CALLBACK_INSTANCE instance, void *arg, PTP_TIME
 }
 
 int th_os_alarm_open(void) {
-    if (th_os_fails(TH_OS_FAULT_EVENTFD)) {
-        return -EMFILE;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_EVENTFD, -EMFILE);
     alarm *a = calloc(1, sizeof *a);
     if (!a) {
         return -ENOMEM;

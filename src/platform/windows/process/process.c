@@ -367,9 +367,7 @@ static int refuse(const th_os_program *p, const char **failed) {
 int th_os_process_start(th_os_process *out, const th_os_program *program, const char **failed) {
     *failed = "process";
     *out = (th_os_process){-1, -1, NULL};
-    if (th_os_fails(TH_OS_FAULT_PROCESS)) {
-        return -EAGAIN;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_PROCESS, -EAGAIN);
     TH_KEEPS_ERRNO;
     int code = refuse(program, failed);
     if (code) {

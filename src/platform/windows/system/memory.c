@@ -20,9 +20,7 @@
 #include "platform/faults.h"
 
 void *th_os_alloc(size_t size) {
-    if (th_os_fails(TH_OS_FAULT_ALLOC)) {
-        return NULL;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_ALLOC, NULL);
     TH_KEEPS_ERRNO;
     void *ptr = malloc(size); /* 16-aligned on every 64-bit Windows */
     return ptr;
@@ -41,9 +39,7 @@ size_t th_os_page_size(void) {
 }
 
 void *th_os_map(size_t size) {
-    if (th_os_fails(TH_OS_FAULT_MAP)) {
-        return NULL;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_MAP, NULL);
     return VirtualAlloc(NULL, size, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
 }
 
@@ -123,9 +119,7 @@ int th_os_stack_guard(void *low, void *bottom, void *top) {
     size_t page = th_os_page_size();
     char *limit = th_os_stack_limit(top);
     (void)low, (void)bottom;
-    if (th_os_fails(TH_OS_FAULT_GUARD_MPROTECT)) {
-        return -ENOMEM;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_GUARD_MPROTECT, -ENOMEM);
     int code = commit(limit, first_bytes(), PAGE_READWRITE);
     code = code ? code : commit(limit - page, page, PAGE_READWRITE | PAGE_GUARD);
     if (code) {

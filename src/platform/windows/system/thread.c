@@ -187,9 +187,7 @@ static int begin(th_os_thread *thread, start *s, const th_os_cpuset *cpus) {
 
 int th_os_thread_start_on(th_os_thread *thread, const char *name, void (*entry)(void *), void *arg,
                           const th_os_cpuset *cpus) {
-    if (th_os_fails(TH_OS_FAULT_THREAD)) {
-        return -EAGAIN;
-    }
+    TH_OS_MAY_FAIL(TH_OS_FAULT_THREAD, -EAGAIN);
     TH_KEEPS_ERRNO;
     int code = -ENOMEM;
     start *s = malloc(sizeof *s);
