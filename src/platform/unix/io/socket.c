@@ -13,11 +13,8 @@
 #include <unistd.h>
 
 #include "platform/faults.h"
+#include "platform/unix/io/options.h"
 #include "platform/unix/io/socket.h"
-
-#ifndef SO_REUSEPORT
-#define SO_REUSEPORT (-1) /* refused by the system, as any option that it does not know */
-#endif
 
 /* A call's result, or its code; errno is as before the call. */
 #define CODE(call_)                                                                                \
@@ -28,6 +25,14 @@
         th_os_errno_set(saved_);                                                                   \
         n_;                                                                                        \
     })
+
+static int set(int fd, int level, int option, const void *from, unsigned size) {
+    return CODE(setsockopt(fd, level, option, from, size));
+}
+
+static int get(int fd, int level, int option, void *to, socklen_t size) {
+    return CODE(getsockopt(fd, level, option, to, &size));
+}
 
 static const struct sockaddr *system_of(const th_os_address *address) {
     return (const struct sockaddr *)(const void *)address->words;
@@ -56,10 +61,9 @@ int th_socket_domain(int fd, int *domain) {
 }
 
 int th_os_socket_what(int fd, th_os_family *family, th_os_style *style) {
-    int type = 0;
+    int type;
     int domain = 0;
-    socklen_t size = sizeof type;
-    int code = CODE(getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size));
+    int code = get_int(fd, SOL_SOCKET, SO_TYPE, &type);
     code = code ? code : CODE(th_socket_domain(fd, &domain));
     *family = domain == AF_INET    ? TH_OS_IPV4
               : domain == AF_INET6 ? TH_OS_IPV6
@@ -81,18 +85,14 @@ int th_os_socket_listen(int fd, int backlog) {
 }
 
 int th_os_socket_waits(int fd) {
-    int value = 0;
-    socklen_t size = sizeof value;
-    int code = CODE(getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &value, &size));
+    int value;
+    th_os_address peer;
+    int code = get_int(fd, SOL_SOCKET, SO_ACCEPTCONN, &value);
     if (code || value) {
         return code;
     }
-    struct sockaddr_storage peer;
-    size = sizeof value;
-    code = CODE(getsockopt(fd, SOL_SOCKET, SO_TYPE, &value, &size));
-    size = sizeof peer;
-    const bool alone = value == SOCK_DGRAM &&
-                       CODE(getpeername(fd, (struct sockaddr *)(void *)&peer, &size)) == -ENOTCONN;
+    code = get_int(fd, SOL_SOCKET, SO_TYPE, &value);
+    const bool alone = value == SOCK_DGRAM && th_os_socket_peer(fd, &peer) == -ENOTCONN;
     return code ? code : alone ? 0 : -EOPNOTSUPP;
 }
 
@@ -103,9 +103,8 @@ int th_os_socket_connect(int fd, const th_os_address *address) {
 }
 
 int th_os_socket_error(int fd) {
-    int error = 0;
-    socklen_t size = sizeof error;
-    int code = CODE(getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size));
+    int error;
+    int code = get_int(fd, SOL_SOCKET, SO_ERROR, &error);
     return code ? code : -error;
 }
 
@@ -164,74 +163,10 @@ int th_os_local_remove(const th_os_address *address) {
 
 /* ---- options ---- */
 
-typedef struct name {
-    int level;
-    int option;
-} name;
-
-static const name names[TH_OS_OPTIONS] = {
-    [TH_OS_REUSE_ADDRESS] = {SOL_SOCKET, SO_REUSEADDR},
-    [TH_OS_REUSE_PORT] = {SOL_SOCKET, SO_REUSEPORT},
-    [TH_OS_IPV6_ONLY] = {IPPROTO_IPV6, IPV6_V6ONLY},
-    [TH_OS_NO_DELAY] = {IPPROTO_TCP, TCP_NODELAY},
-    [TH_OS_KEEP_ALIVE] = {SOL_SOCKET, SO_KEEPALIVE},
-    [TH_OS_RECEIVE_BUFFER] = {SOL_SOCKET, SO_RCVBUF},
-    [TH_OS_SEND_BUFFER] = {SOL_SOCKET, SO_SNDBUF},
-    [TH_OS_BROADCAST] = {SOL_SOCKET, SO_BROADCAST},
-    [TH_OS_RESET] = {SOL_SOCKET, SO_LINGER},
-};
-
-#define SECOND INT64_C(1000000000)
-
-#define SECONDS_MAX 32767 /* between two questions; Linux refuses more */
-
-/* Nanoseconds in whole seconds, rounded up. */
-static int seconds_of(int64_t ns) {
-    return ns >= SECONDS_MAX * SECOND ? SECONDS_MAX : (int)(ns / SECOND + (ns % SECOND > 0));
-}
-
-static int set_int(int fd, int level, int option, int value) {
-    return CODE(setsockopt(fd, level, option, &value, sizeof value));
-}
-
-/* No other length: a close would hold its thread up for so long. */
-static int set_reset(int fd, bool on) {
-    const struct linger linger = {.l_onoff = on};
-    return CODE(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger));
-}
-
 int th_os_socket_set(int fd, th_os_option option, int64_t value) {
-    if (option == TH_OS_RESET) {
-        return set_reset(fd, value != 0);
-    }
-    int number = value > INT32_MAX ? INT32_MAX : (int)value;
-    if (option == TH_OS_KEEP_ALIVE) {
-        number = value > 0;
-        if (number) {
-            int code = set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, seconds_of(value));
-            code = code ? code : set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, seconds_of(value));
-            if (code) {
-                return code;
-            }
-        }
-    }
-    return set_int(fd, names[option].level, names[option].option, number);
+    return set_option(fd, option, value);
 }
 
 int64_t th_os_socket_get(int fd, th_os_option option) {
-    int value = 0;
-    socklen_t size = sizeof value;
-    if (option == TH_OS_RESET) {
-        struct linger linger = {0};
-        size = sizeof linger;
-        int code = CODE(getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &size));
-        return code ? code : linger.l_onoff && !linger.l_linger;
-    }
-    int code = CODE(getsockopt(fd, names[option].level, names[option].option, &value, &size));
-    if (!code && option == TH_OS_KEEP_ALIVE && value) {
-        size = sizeof value;
-        code = CODE(getsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &value, &size));
-        return code ? code : value * SECOND;
-    }
-    return code ? code : value;
+    return get_option(fd, option);
 }

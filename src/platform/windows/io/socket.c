@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "platform/faults.h"
+#include "platform/unix/io/options.h"
 #include "platform/windows/pollset/calls.h"
 #include "platform/windows/winsock/own.h"
 
@@ -25,17 +26,13 @@ static int refuse(int fd) {
     return th_own_is_watcher(fd) ? -ENOTSOCK : 0;
 }
 
-static int get(int fd, int level, int option, void *to, int size) {
+static int set(int fd, int level, int option, const void *from, unsigned size) {
+    return CODE(setsockopt(th_socket_of(fd), level, option, from, (int)size));
+}
+
+static int get(int fd, int level, int option, void *to, unsigned bytes) {
+    int size = (int)bytes;
     return CODE(getsockopt(th_socket_of(fd), level, option, to, &size));
-}
-
-static int get_int(int fd, int level, int option, int *to) {
-    *to = 0; /* some are a single byte */
-    return get(fd, level, option, to, sizeof *to);
-}
-
-static int set_int(int fd, int level, int option, int value) {
-    return CODE(setsockopt(th_socket_of(fd), level, option, (const char *)&value, sizeof value));
 }
 
 /* ---- making them ---- */
@@ -167,86 +164,29 @@ int th_os_local_remove(const th_os_address *address) {
 
 /* ---- options ---- */
 
-typedef struct name {
-    int level;
-    int option;
-} name;
-
 /*
  * SO_REUSEADDR means there that several sockets may have one address at a time, and each may take
  * another one's data. Its Unix meaning, a port whose old connections are over and still linger,
  * Windows grants anyway.
  */
-static const name names[TH_OS_OPTIONS] = {
-    [TH_OS_REUSE_ADDRESS] = {0, 0},
-    [TH_OS_REUSE_PORT] = {0, 0},
-    [TH_OS_IPV6_ONLY] = {IPPROTO_IPV6, IPV6_V6ONLY},
-    [TH_OS_NO_DELAY] = {IPPROTO_TCP, TCP_NODELAY},
-    [TH_OS_KEEP_ALIVE] = {SOL_SOCKET, SO_KEEPALIVE},
-    [TH_OS_RECEIVE_BUFFER] = {SOL_SOCKET, SO_RCVBUF},
-    [TH_OS_SEND_BUFFER] = {SOL_SOCKET, SO_SNDBUF},
-    [TH_OS_BROADCAST] = {SOL_SOCKET, SO_BROADCAST},
-    [TH_OS_RESET] = {SOL_SOCKET, SO_LINGER},
-};
-
-#define SECOND INT64_C(1000000000)
-#define SECONDS_MAX 32767 /* between two questions, as elsewhere */
-
-#ifndef TCP_KEEPIDLE /* Windows 10; as its headers have them */
-#define TCP_KEEPIDLE 3
-#define TCP_KEEPINTVL 17
-#endif
-
-/* Nanoseconds in whole seconds, rounded up. */
-static int seconds_of(int64_t ns) {
-    return ns >= SECONDS_MAX * SECOND ? SECONDS_MAX : (int)(ns / SECOND + (ns % SECOND > 0));
-}
-
 int th_os_socket_set(int fd, th_os_option option, int64_t value) {
-    const int number = value > INT32_MAX ? INT32_MAX : (int)value;
-    int code = refuse(fd);
-    if (code) {
-        return code;
-    }
-    switch (option) {
-    case TH_OS_REUSE_ADDRESS:
-        return 0;
-    case TH_OS_REUSE_PORT:
-        return value ? -EOPNOTSUPP : 0;
-    case TH_OS_RESET: {
-        const struct linger linger = {.l_onoff = value != 0};
-        return CODE(setsockopt(th_socket_of(fd), SOL_SOCKET, SO_LINGER, (const char *)&linger,
-                               sizeof linger));
-    }
-    case TH_OS_KEEP_ALIVE:
-        code = value > 0 ? set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, seconds_of(value)) : 0;
-        code =
-            code || value <= 0 ? code : set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, seconds_of(value));
-        return code ? code : set_int(fd, SOL_SOCKET, SO_KEEPALIVE, value > 0);
-    default:
-        code = set_int(fd, names[option].level, names[option].option, number);
-        /* Wine's word for it that datagrams have no such option. */
-        return code == -EINVAL && option == TH_OS_NO_DELAY ? -ENOPROTOOPT : code;
-    }
-}
-
-int64_t th_os_socket_get(int fd, th_os_option option) {
-    int value;
     if (refuse(fd)) {
         return -ENOTSOCK;
     }
-    if (option == TH_OS_RESET) {
-        struct linger linger = {0};
-        const int code = get(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
-        return code ? code : linger.l_onoff && !linger.l_linger;
+    if (option == TH_OS_REUSE_ADDRESS || option == TH_OS_REUSE_PORT) {
+        return option == TH_OS_REUSE_PORT && value ? -EOPNOTSUPP : 0;
+    }
+    const int code = set_option(fd, option, value);
+    /* Wine's word for it that datagrams have no such option. */
+    return code == -EINVAL && option == TH_OS_NO_DELAY ? -ENOPROTOOPT : code;
+}
+
+int64_t th_os_socket_get(int fd, th_os_option option) {
+    if (refuse(fd)) {
+        return -ENOTSOCK;
     }
     if (option == TH_OS_REUSE_ADDRESS || option == TH_OS_REUSE_PORT) {
         return option == TH_OS_REUSE_ADDRESS;
     }
-    int code = get_int(fd, names[option].level, names[option].option, &value);
-    if (!code && option == TH_OS_KEEP_ALIVE && value) {
-        code = get_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, &value);
-        return code ? code : value * SECOND;
-    }
-    return code ? code : value;
+    return get_option(fd, option);
 }
