@@ -58,13 +58,12 @@ static int64_t move(int fd, bool write, void *bytes, DWORD size, uint64_t offset
     if (GetFileType(file) != FILE_TYPE_DISK) {
         return -ESPIPE;
     }
-    AcquireSRWLockExclusive(th_file_position(fd));
+    TH_HOLDS(th_file_position(fd));
     const bool has = SetFilePointerEx(file, nowhere, &position, FILE_CURRENT);
     const DWORD error = transfer(file, write, bytes, size, offset, &moved);
     if (has) {
         (void)SetFilePointerEx(file, position, NULL, FILE_BEGIN);
     }
-    ReleaseSRWLockExclusive(th_file_position(fd));
     return error ? code_of(file, error) : (int64_t)moved;
 }
 

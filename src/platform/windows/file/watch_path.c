@@ -464,14 +464,13 @@ static int begin_one(th_file_watcher *r, int kind, adding *a) {
 
 /* All were begun; or one could not be, and then the watch is not there if it was made for it. */
 static void settle(th_file_watcher *r, const adding *a, int code) {
-    AcquireSRWLockExclusive(&r->lock);
+    TH_HOLDS(&r->lock);
     th_file_watched *w = watch_at(r, a->number); /* no watch has the number 0 */
     if (w && !code) {
         w->what = a->what;
     } else if (w && a->fresh) {
         th_file_watch_drop(w);
     }
-    ReleaseSRWLockExclusive(&r->lock);
 }
 
 /*

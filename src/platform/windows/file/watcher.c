@@ -81,9 +81,8 @@ void th_file_watcher_leave(th_file_watcher *r) {
 static void hold(th_own *own) {
     th_file_watcher *r = (th_file_watcher *)own;
     if (own->kind == TH_OWN_WATCHER) {
-        AcquireSRWLockExclusive(&r->lock);
+        TH_HOLDS(&r->lock);
         r->users++;
-        ReleaseSRWLockExclusive(&r->lock);
     }
 }
 
@@ -103,7 +102,7 @@ int64_t th_file_watch_readv(int fd, const th_os_part parts[], unsigned n) {
     if (!r || !n) {
         return r ? -EINVAL : -EBADF;
     }
-    AcquireSRWLockExclusive(&r->lock);
+    TH_HOLDS(&r->lock);
     const bool none = r->at == r->size;
     while (r->at < r->size) {
         event e;
@@ -118,7 +117,6 @@ int64_t th_file_watch_readv(int fd, const th_os_part parts[], unsigned n) {
     }
     r->lost = r->lost && r->at < r->size;
     tell(r);
-    ReleaseSRWLockExclusive(&r->lock);
     return taken ? (int64_t)taken : none ? -EAGAIN : -EINVAL;
 }
 

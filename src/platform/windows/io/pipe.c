@@ -251,7 +251,7 @@ int64_t th_pipe_readv(int fd, const th_os_part parts[], unsigned n) {
     if (!e || !reads(e)) {
         return -EBADF;
     }
-    AcquireSRWLockExclusive(&e->lock);
+    TH_HOLDS(&e->lock);
     int64_t result = -EAGAIN;
     if (e->at < e->size) {
         result = take(e, parts, n);
@@ -260,7 +260,6 @@ int64_t th_pipe_readv(int fd, const th_os_part parts[], unsigned n) {
         result = -e->error;
     }
     tell(e);
-    ReleaseSRWLockExclusive(&e->lock);
     return result;
 }
 
@@ -280,7 +279,7 @@ int64_t th_pipe_writev(int fd, const th_os_part parts[], unsigned n) {
     if (!e || reads(e)) {
         return -EBADF;
     }
-    AcquireSRWLockExclusive(&e->lock);
+    TH_HOLDS(&e->lock);
     int64_t result = e->over ? -e->error : -EAGAIN;
     if (!e->over && !e->busy) {
         const DWORD size = put(e, parts, n);
@@ -290,6 +289,5 @@ int64_t th_pipe_writev(int fd, const th_os_part parts[], unsigned n) {
         result = e->over ? -e->error : (int64_t)size;
     }
     tell(e);
-    ReleaseSRWLockExclusive(&e->lock);
     return result;
 }

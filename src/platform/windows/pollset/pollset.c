@@ -195,11 +195,10 @@ int th_os_pollset_add_set(const th_os_pollset *named, const th_os_pollset *other
         return set && inner ? -ENOMEM : -EBADF;
     }
     *n = (th_nested){.set = inner, .key = key};
-    AcquireSRWLockExclusive(&set->lock);
+    TH_HOLDS(&set->lock);
     n->next = set->nested;
     set->nested = n;
     th_set_kick(set);
-    ReleaseSRWLockExclusive(&set->lock);
     return 0;
 }
 
@@ -215,7 +214,7 @@ int th_os_pollset_wake(const th_os_pollset *named) {
         return -EBADF;
     }
     TH_KEEPS_ERRNO;
-    AcquireSRWLockExclusive(&set->lock);
+    TH_HOLDS(&set->lock);
     set->woken = true;
     th_set_kick(set);
     if (th_link_alone(&set->places) && !set->told) {
@@ -223,7 +222,6 @@ int th_os_pollset_wake(const th_os_pollset *named) {
         set->told = true;
         set->sent++;
     }
-    ReleaseSRWLockExclusive(&set->lock);
     return 0;
 }
 
@@ -232,10 +230,9 @@ void th_os_pollset_wake_take(const th_os_pollset *named) {
     if (!set) {
         return;
     }
-    AcquireSRWLockExclusive(&set->lock);
+    TH_HOLDS(&set->lock);
     set->woken = set->told = false;
     th_set_take_sent(set);
-    ReleaseSRWLockExclusive(&set->lock);
 }
 
 /* ---- members ---- */
@@ -289,7 +286,7 @@ static bool is_other(const th_member *m, const th_os_identity *identity) {
 static int add(th_set *set, th_member *m) {
     th_slot *slot = th_slot_for(m->fd);
     int code = slot ? 0 : -ENOMEM;
-    AcquireSRWLockExclusive(th_slot_lock(m->fd));
+    TH_HOLDS(th_slot_lock(m->fd));
     AcquireSRWLockExclusive(&set->lock);
     th_member **at = slot ? find(slot, set) : NULL;
     if (at && *at) {
@@ -308,7 +305,6 @@ static int add(th_set *set, th_member *m) {
         th_set_serve(set);
     }
     ReleaseSRWLockExclusive(&set->lock);
-    ReleaseSRWLockExclusive(th_slot_lock(m->fd));
     return code;
 }
 
@@ -347,9 +343,8 @@ static void await_orphans(th_set *set) {
             SwitchToThread();
         }
     }
-    AcquireSRWLockExclusive(&set->lock);
+    TH_HOLDS(&set->lock);
     set->users--;
-    ReleaseSRWLockExclusive(&set->lock);
 }
 
 /* Takes a member out of this set, or of any set that has it (NULL). False: there is none. */
@@ -364,11 +359,10 @@ static bool remove_one(th_set *set, int fd) {
     th_set *of = *at ? (*at)->set : NULL;
     bool waits = false;
     if (of) {
-        AcquireSRWLockExclusive(&of->lock);
+        TH_HOLDS(&of->lock);
         take_out(at);
         waits = of->orphans && th_nt()->is_wine;
         of->users += waits;
-        ReleaseSRWLockExclusive(&of->lock);
     }
     ReleaseSRWLockExclusive(th_slot_lock(fd));
     if (waits) {
@@ -404,12 +398,11 @@ static void look_again(int fd, uint32_t bits, bool now) {
     TH_KEEPS_ERRNO;
     AcquireSRWLockShared(th_slot_lock(fd));
     for (th_member *m = slot->xmembers; m; m = m->next_of_fd) {
-        AcquireSRWLockExclusive(&m->set->lock);
+        TH_HOLDS(&m->set->lock);
         th_member_again(m, bits);
         if (now) {
             th_set_serve(m->set);
         }
-        ReleaseSRWLockExclusive(&m->set->lock);
     }
     ReleaseSRWLockShared(th_slot_lock(fd));
 }

@@ -66,9 +66,8 @@ static void CALLBACK on_time(PTP_CALLBACK_INSTANCE instance, void *arg, PTP_TIME
     bool heard = !is_time;
     for (th_link *l = a->sets.next; l != &a->sets && !heard; l = l->next) {
         th_set *set = TH_LINK_OF(l, th_alarmed, in_alarm)->set;
-        AcquireSRWLockExclusive(&set->lock);
+        TH_HOLDS(&set->lock);
         heard = th_set_kick_one(set);
-        ReleaseSRWLockExclusive(&set->lock);
     }
     ReleaseSRWLockShared(&alarms_lock);
 }
@@ -86,11 +85,10 @@ int th_os_alarm_open(void) {
         free(a);
         return -ENOMEM;
     }
-    AcquireSRWLockExclusive(&alarms_lock);
+    TH_HOLDS(&alarms_lock);
     const int number = a->number = ++last;
     a->next = alarms;
     alarms = a;
-    ReleaseSRWLockExclusive(&alarms_lock);
     return number;
 }
 
@@ -106,10 +104,9 @@ void th_os_alarm_close(int number) {
         while (!th_link_alone(&a->sets)) {
             th_alarmed *in = TH_LINK_OF(a->sets.next, th_alarmed, in_alarm);
             th_set *set = in->set;
-            AcquireSRWLockExclusive(&set->lock);
+            TH_HOLDS(&set->lock);
             th_link_leave(&in->in_alarm);
             in->alarm = NULL;
-            ReleaseSRWLockExclusive(&set->lock);
         }
     }
     ReleaseSRWLockExclusive(&alarms_lock);
@@ -128,10 +125,9 @@ void th_os_alarm_set(int number, int64_t at) {
     AcquireSRWLockShared(&alarms_lock);
     alarm *a = find(number);
     if (a) {
-        AcquireSRWLockExclusive(&a->lock);
+        TH_HOLDS(&a->lock);
         th_store_relaxed(&a->xat, at); /* relaxed: as in has_gone_off */
         set_timer(a);
-        ReleaseSRWLockExclusive(&a->lock);
     }
     ReleaseSRWLockShared(&alarms_lock);
 }
@@ -139,7 +135,7 @@ void th_os_alarm_set(int number, int64_t at) {
 int th_os_pollset_add_alarm(const th_os_pollset *named, int number) {
     th_set *set = th_set_of(named);
     int code = -EBADF;
-    AcquireSRWLockExclusive(&alarms_lock);
+    TH_HOLDS(&alarms_lock);
     alarm *a = find(number);
     if (a && set) {
         AcquireSRWLockExclusive(&set->lock);
@@ -156,7 +152,6 @@ int th_os_pollset_add_alarm(const th_os_pollset *named, int number) {
         th_set_kick(set);
         ReleaseSRWLockExclusive(&set->lock);
     }
-    ReleaseSRWLockExclusive(&alarms_lock);
     return code;
 }
 
@@ -170,12 +165,11 @@ bool th_set_alarmed(const th_set *set) {
 }
 
 void th_set_leave_alarms(th_set *set) {
-    AcquireSRWLockExclusive(&alarms_lock);
+    TH_HOLDS(&alarms_lock);
     for (unsigned i = 0; i < TH_SET_ALARMS; i++) {
         if (set->alarms[i].alarm) {
             th_link_leave(&set->alarms[i].in_alarm);
             set->alarms[i].alarm = NULL;
         }
     }
-    ReleaseSRWLockExclusive(&alarms_lock);
 }

@@ -58,13 +58,12 @@ static void refresh(th_set *set) {
 
 /* With the lock of the set that it is in. */
 static bool nested_has_any(const th_nested *n) {
-    AcquireSRWLockExclusive(&n->set->lock);
+    TH_HOLDS(&n->set->lock);
     refresh(n->set);
     const bool has = has_any(n->set);
     if (has) {
         th_set_kick(n->set);
     }
-    ReleaseSRWLockExclusive(&n->set->lock);
     return has;
 }
 
@@ -82,7 +81,7 @@ static void tell_members(th_set *set, answers *a, unsigned index) {
 }
 
 static void look(th_set *set, answers *a, unsigned index, bool takes) {
-    AcquireSRWLockExclusive(&set->lock);
+    TH_HOLDS(&set->lock);
     if (takes) {
         refresh(set);
     } else {
@@ -106,7 +105,6 @@ static void look(th_set *set, answers *a, unsigned index, bool takes) {
     if (!th_link_alone(&set->ready)) {
         th_set_kick(set); /* it is for others */
     }
-    ReleaseSRWLockExclusive(&set->lock);
 }
 
 /* ---- sleeping ---- */
@@ -141,12 +139,11 @@ static void cover_all(sleeping *s, th_set *const sets[], unsigned n) {
 }
 
 static bool sit(sleeping *s, th_set *set, bool if_asked) {
-    AcquireSRWLockExclusive(&set->lock);
+    TH_HOLDS(&set->lock);
     if (!set->seat && (set->asked || !if_asked)) {
         set->seat = &s->sleeper;
         s->sleeper.seat = set;
     }
-    ReleaseSRWLockExclusive(&set->lock);
     return s->sleeper.seat;
 }
 
@@ -164,7 +161,7 @@ static void sit_down(sleeping *s) {
 static void lie_down(sleeping *s) {
     for (unsigned i = 0; i < s->count; i++) {
         th_set *set = s->sets[i];
-        AcquireSRWLockExclusive(&set->lock);
+        TH_HOLDS(&set->lock);
         s->places[i].sleeper = &s->sleeper;
         th_link_init(&s->places[i].in_set);
         th_link_join(&s->places[i].in_set, &set->places);
@@ -175,7 +172,6 @@ static void lie_down(sleeping *s) {
             /* pairs: kick; it has no further effect */
             (void)th_xchg_acq_rel(&s->sleeper.xkicked, 1u);
         }
-        ReleaseSRWLockExclusive(&set->lock);
     }
 }
 
@@ -201,14 +197,13 @@ static unsigned sleep_until(sleeping *s, int64_t deadline, th_afd_request *got[F
 static void get_up(sleeping *s, th_afd_request *const got[], unsigned n) {
     for (unsigned i = 0; i < s->count; i++) {
         th_set *set = s->sets[i];
-        AcquireSRWLockExclusive(&set->lock);
+        TH_HOLDS(&set->lock);
         th_link_leave(&s->places[i].in_set);
         if (set->seat == &s->sleeper) {
             th_set_settle(set, got, n);
             set->seat = NULL;
             th_set_kick_idle(set);
         }
-        ReleaseSRWLockExclusive(&set->lock);
     }
 }
 

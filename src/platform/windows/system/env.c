@@ -59,9 +59,8 @@ const char *th_os_env(const char *name) {
         if (length < VALUE_WORDS && (length || GetLastError() == ERROR_SUCCESS) &&
             WideCharToMultiByte(CP_UTF8, 0, length ? wide : L"", -1, value, sizeof value, NULL,
                                 NULL) > 0) {
-            AcquireSRWLockExclusive(&texts_lock);
+            TH_HOLDS(&texts_lock);
             result = kept(name, value);
-            ReleaseSRWLockExclusive(&texts_lock);
         }
     }
     return result;

@@ -49,13 +49,11 @@ static void report_main(void *arg) {
 
 /* The room below `report_stack` is no guard; nothing is to look for one there. */
 static bool ask_elsewhere(uintptr_t address) {
-    AcquireSRWLockExclusive(&report_lock);
+    TH_HOLDS(&report_lock);
     report_address = address;
     th_context_make(&report_context, report_stack, report_stack + REPORT_BYTES, report_main, NULL);
     th_context_switch(&asker, &report_context);
-    bool result = reported;
-    ReleaseSRWLockExclusive(&report_lock);
-    return result;
+    return reported;
 }
 
 /* The address of the access; or, if an overflow does not have it, the stack's lowest byte. */

@@ -66,4 +66,15 @@ int th_nt_find(const th_nt_pair known[], size_t n, DWORD error);
 /* The text in UTF-16 in `out` of `room` words; false: it does not fit, or is no UTF-8. */
 bool th_nt_wide(const char *text, wchar_t out[], int room);
 
+/* Holds a lock until the end of the block. */
+#define TH_HOLDS(lock_)                                                                            \
+    SRWLOCK *const held_ __attribute__((cleanup(th_nt_release))) = th_nt_acquire(lock_)
+static inline SRWLOCK *th_nt_acquire(SRWLOCK *lock) {
+    AcquireSRWLockExclusive(lock);
+    return lock;
+}
+static inline void th_nt_release(SRWLOCK *const *held) {
+    ReleaseSRWLockExclusive(*held);
+}
+
 #endif

@@ -119,13 +119,12 @@ static int look(uint64_t number, glance *at, const th_os_question *question, th_
         return -ESRCH;
     }
     if (GetProcessIdOfThread(thread) == GetCurrentProcessId()) {
-        AcquireSRWLockExclusive(&asking);
+        TH_HOLDS(&asking);
         if (SuspendThread(thread) != (DWORD)-1) {
             seen = GetThreadContext(thread, &context) && (!out || see(&context, question, out));
             *at = (glance){(uintptr_t)context.Rsp, seen && is_behind_call((uintptr_t)context.Rip)};
             ResumeThread(thread);
         }
-        ReleaseSRWLockExclusive(&asking);
     }
     CloseHandle(thread);
     return seen ? 0 : -ESRCH;

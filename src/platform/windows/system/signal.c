@@ -56,20 +56,17 @@ static handler call_before(int number) {
 
 /* Replaces the C library's handler; returns the previous one. */
 static handler exchange(int number, handler h) {
-    AcquireSRWLockExclusive(&handlers);
-    const handler before = signal(number, h);
-    ReleaseSRWLockExclusive(&handlers);
-    return before;
+    TH_HOLDS(&handlers);
+    return signal(number, h);
 }
 
 /* The C library's handler. Wine's takes SIG_GET for a handler, as it does any number. */
 static handler handler_of(int number) {
-    AcquireSRWLockExclusive(&handlers);
+    TH_HOLDS(&handlers);
     const handler now = signal(number, SIG_GET);
     if (signal(number, SIG_GET) == SIG_GET) {
         (void)signal(number, now);
     }
-    ReleaseSRWLockExclusive(&handlers);
     return now;
 }
 

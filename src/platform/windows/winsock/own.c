@@ -15,13 +15,21 @@ static th_own **place_of(int fd) {
     return &owns[(unsigned)fd / 4 % PLACES]; /* handles are multiples of 4 */
 }
 
+/* With the lock: the link to the descriptor's record, or to NULL. */
+static th_own **find(int fd) {
+    th_own **at = place_of(fd);
+    while (*at && (*at)->fd != fd) {
+        at = &(*at)->next;
+    }
+    return at;
+}
+
 void th_own_add(th_own *own) {
-    AcquireSRWLockExclusive(&owns_lock);
+    TH_HOLDS(&owns_lock);
     th_own **at = place_of(own->fd);
     own->next = *at;
     *at = own;
     th_store_relaxed(&xcount, xcount + 1); /* relaxed: as in th_own_hold */
-    ReleaseSRWLockExclusive(&owns_lock);
 }
 
 th_own *th_own_hold(int fd, void (*hold)(th_own *own)) {
@@ -29,10 +37,7 @@ th_own *th_own_hold(int fd, void (*hold)(th_own *own)) {
         return NULL;
     }
     AcquireSRWLockShared(&owns_lock);
-    th_own *own = *place_of(fd);
-    while (own && own->fd != fd) {
-        own = own->next;
-    }
+    th_own *own = *find(fd);
     if (own && hold) {
         hold(own);
     }
@@ -49,17 +54,13 @@ th_own *th_own_take(int fd, bool watcher) {
     if (!own) {
         return NULL;
     }
-    AcquireSRWLockExclusive(&owns_lock);
-    th_own **at = place_of(fd);
-    while (*at && (*at)->fd != fd) {
-        at = &(*at)->next;
-    }
+    TH_HOLDS(&owns_lock);
+    th_own **at = find(fd);
     own = *at && ((*at)->kind == TH_OWN_WATCHER) == watcher ? *at : NULL;
     if (own) {
         *at = own->next;
         th_store_relaxed(&xcount, xcount - 1); /* relaxed: as in th_own_hold */
     }
-    ReleaseSRWLockExclusive(&owns_lock);
     return own;
 }
 
@@ -72,10 +73,7 @@ static bool look(int fd, th_own *out) {
         return false;
     }
     AcquireSRWLockShared(&owns_lock);
-    const th_own *own = *place_of(fd);
-    while (own && own->fd != fd) {
-        own = own->next;
-    }
+    const th_own *own = *find(fd);
     if (own) {
         *out = *own;
     }
