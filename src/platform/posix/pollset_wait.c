@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "platform/unix/io/answers.h"
+
 /* ---- the question ---- */
 
 /* False: there is no memory. */
@@ -79,21 +81,6 @@ static int64_t soonest(const sleeper *s, int64_t deadline) {
 }
 
 /* ---- the answers ---- */
-
-typedef struct answers {
-    th_os_event *events; /* NULL: nothing is taken */
-    unsigned max;
-    unsigned count;
-    uint32_t sets; /* bit i: set i has some */
-} answers;
-
-static void tell(answers *a, unsigned index, uint64_t key, uint32_t bits) {
-    if (a->events) {
-        a->events[a->count] = (th_os_event){key, bits};
-    }
-    a->count++;
-    a->sets |= 1u << index;
-}
 
 static uint32_t bits_of(int revents) {
     uint32_t bits = revents & POLLIN ? TH_OS_IN : 0;
@@ -213,22 +200,4 @@ static int wait_until(const th_os_pollset *const sets[], unsigned n, int64_t dea
         code = wait_once(sets, n, deadline, a);
     } while (!code && !a->count && deadline && (deadline == TH_FOREVER || th_os_now() < deadline));
     return code;
-}
-
-int th_os_pollset_wait(const th_os_pollset *named, th_os_event events[], unsigned max,
-                       int64_t deadline) {
-    answers a = {.events = events, .max = max};
-    const int code = wait_until(&named, 1, deadline, &a);
-    return code ? code : (int)a.count;
-}
-
-int th_os_pollset_wait_any(const th_os_pollset *const sets[], unsigned n, int64_t deadline) {
-    answers a = {.max = UINT32_MAX};
-    const int code = wait_until(sets, n, deadline, &a);
-    return code ? code : (int)a.sets;
-}
-
-bool th_os_pollset_is_ready(const th_os_pollset *named) {
-    answers a = {.max = 1};
-    return !wait_until(&named, 1, 0, &a) && a.count;
 }

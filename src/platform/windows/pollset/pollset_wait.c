@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "base/atomic.h"
+#include "platform/unix/io/answers.h"
 #include "platform/unix/io/polled.h"
 
 #define FEW 16u
@@ -27,21 +28,6 @@ void th_set_take_sent(th_set *set) {
 }
 
 /* ---- the answers ---- */
-
-typedef struct answers {
-    th_os_event *events; /* NULL: nothing is taken */
-    unsigned max;
-    unsigned count;
-    uint32_t sets; /* bit i: set i has some */
-} answers;
-
-static void tell(answers *a, unsigned index, uint64_t key, uint32_t bits) {
-    if (a->events) {
-        a->events[a->count] = (th_os_event){key, bits};
-    }
-    a->count++;
-    a->sets |= 1u << index;
-}
 
 /* With the lock: whether a wait for it would find something. */
 static bool has_any(const th_set *set) {
@@ -248,22 +234,4 @@ static int wait_until(const th_os_pollset *const named[], unsigned n, int64_t de
         over = deadline != TH_FOREVER && th_os_now() >= deadline;
         takes = true;
     }
-}
-
-int th_os_pollset_wait(const th_os_pollset *named, th_os_event events[], unsigned max,
-                       int64_t deadline) {
-    answers a = {.events = events, .max = max};
-    const int code = wait_until(&named, 1, deadline, &a);
-    return code ? code : (int)a.count;
-}
-
-int th_os_pollset_wait_any(const th_os_pollset *const sets[], unsigned n, int64_t deadline) {
-    answers a = {.max = UINT32_MAX};
-    const int code = wait_until(sets, n, deadline, &a);
-    return code ? code : (int)a.sets;
-}
-
-bool th_os_pollset_is_ready(const th_os_pollset *named) {
-    answers a = {.max = 1};
-    return !wait_until(&named, 1, 0, &a) && a.count;
 }
