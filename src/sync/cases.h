@@ -83,15 +83,24 @@ static inline void th_cases_unlock(th_place places[], size_t channels) {
 }
 
 /*
- * With all locks. Does one case that can proceed; the caller concludes the transfer after it has
- * unlocked. Returns the case's number; -EAGAIN: none can proceed; -ENOMEM: a send lacks a segment.
+ * Does one case that can proceed: with all locks, and the caller concludes the transfer after it
+ * has unlocked; or without any lock, and `transfer` is NULL. Returns the case's number; -EAGAIN:
+ * none can proceed; -ENOMEM: a send lacks a segment.
  */
-static inline int th_cases_transfer(thrum_case cases[], size_t n, th_transfer *transfer) {
+static TH_ALWAYS_INLINE int th_cases_transfer(thrum_case cases[], size_t n, th_transfer *transfer) {
     int found;
-    while ((found = th_cases_look(cases, n)) >= 0) { /* a failure took late waiters off a list */
+    /* A failure took late waiters off a list. Lock-free: without locks it is another's success. */
+    while ((found = th_cases_look(cases, n)) >= 0) {
         thrum_case *c = &cases[found];
-        int result = c->kind == THRUM_CASE_SEND ? th_chan_transfer_send(c->chan, c->from, transfer)
-                                                : th_chan_transfer_recv(c->chan, c->to, transfer);
+        const bool sends = c->kind == THRUM_CASE_SEND;
+        int result;
+        if (transfer) {
+            result = sends ? th_chan_transfer_send(c->chan, c->from, transfer)
+                           : th_chan_transfer_recv(c->chan, c->to, transfer);
+        } else {
+            result =
+                sends ? thrum_chan_try_send(c->chan, c->from) : thrum_chan_try_recv(c->chan, c->to);
+        }
         if (result == -ENOMEM) {
             return result;
         }

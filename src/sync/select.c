@@ -15,24 +15,6 @@
 #include "sync/among.h"
 #include "sync/cases.h"
 
-/* Does one case that can proceed at once. Returns its number, -EAGAIN or -ENOMEM. */
-static int try_some(thrum_case cases[], size_t n) {
-    int found;
-    while ((found = th_cases_look(cases, n)) >= 0) { /* lock-free: a failure is another's success */
-        thrum_case *c = &cases[found];
-        int result = c->kind == THRUM_CASE_SEND ? thrum_chan_try_send(c->chan, c->from)
-                                                : thrum_chan_try_recv(c->chan, c->to);
-        if (result == -ENOMEM) {
-            return result;
-        }
-        if (result != -EAGAIN) {
-            c->status = result;
-            return found;
-        }
-    }
-    return -EAGAIN;
-}
-
 int thrum_select(thrum_case cases[], size_t n, thrum_time deadline) {
     if ((n > 0 && !cases) || n > INT32_MAX / sizeof(th_place)) {
         return -EINVAL;
@@ -42,6 +24,6 @@ int thrum_select(thrum_case cases[], size_t n, thrum_time deadline) {
             return th_select_among(cases, n, deadline);
         }
     }
-    int result = try_some(cases, n);
+    int result = th_cases_transfer(cases, n, NULL);
     return result != -EAGAIN ? result : th_select_wait(cases, n, deadline);
 }
