@@ -45,39 +45,33 @@ static const char *text_of_system(int err) {
     return text ? text : "unknown error";
 }
 
+static const struct {
+    int code;
+    const char *text;
+} texts[] = {
+    {0, "success"},
+    {-EINVAL, "invalid argument"},
+    {-ENOMEM, "out of memory"},
+    {-EAGAIN, "not available now"},
+    {-EBUSY, "in use"},
+    {-EDEADLK, "the caller would wait for itself"},
+    {-ESRCH, "not in a task, or no such process"},
+    {-ESHUTDOWN, "stopping, or stopped: nothing more is begun"},
+    {-ETIMEDOUT, "the deadline has passed"},
+    {-ECANCELED, "cancelled"},
+    {-EPIPE, "closed: nothing more goes through"},
+    {-ELOOP, "a cycle, or too many symbolic links"},
+    {-EALREADY, "it is so already, or under way"},
+    {-ENODATA, "there is nothing, or nothing more"},
+};
+
 const char *thrum_strerror(int err) {
-    switch (err) {
-    case 0:
-        return "success";
-    case -EINVAL:
-        return "invalid argument";
-    case -ENOMEM:
-        return "out of memory";
-    case -EAGAIN:
-        return "not available now";
-    case -EBUSY:
-        return "in use";
-    case -EDEADLK:
-        return "the caller would wait for itself";
-    case -ESRCH:
-        return "not in a task, or no such process";
-    case -ESHUTDOWN:
-        return "the server or scheduler is stopping, or has stopped";
-    case -ETIMEDOUT:
-        return "the deadline has passed";
-    case -ECANCELED:
-        return "cancelled";
-    case -EPIPE:
-        return "the channel is closed, or the peer no longer reads";
-    case -ELOOP:
-        return "a cycle, or too many symbolic links";
-    case -EALREADY:
-        return "already done, or under way";
-    case -ENODATA:
-        return "no data, or the end of the data";
-    default:
-        return err > 0 ? "not an error" : text_of_system(err);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if (texts[i].code == err) {
+            return texts[i].text;
+        }
     }
+    return err > 0 ? "not an error" : text_of_system(err);
 }
 
 #define TEXT_OF(x) #x
