@@ -370,19 +370,6 @@ static inline th_timer *th_wheel_pop(th_wheel *wheel, int64_t now) {
     return first;
 }
 
-/* Takes any timer, due or not, for stop; NULL: it is empty. Its words are the caller's again. */
-static inline th_timer *th_wheel_take(th_wheel *wheel) {
-    unsigned list = th_wheel_first_slot(wheel);
-    th_timer *timer = wheel->near.first;
-    if (!timer) {
-        timer = th_wheel_first_from(wheel, list);
-    }
-    if (timer) {
-        th_wheel_remove(wheel, timer);
-    }
-    return timer;
-}
-
 /* The first timer that never comes due, which stays in the wheel; NULL when there is none. */
 static inline th_timer *th_wheel_first_never(const th_wheel *wheel) {
     return th_wheel_list_is_empty(wheel, TH_WHEEL_NEVER)
