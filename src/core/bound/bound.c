@@ -237,7 +237,7 @@ static TH_NO_TSAN void thread_enters(th_worker *worker) {
 
 static TH_NO_TSAN void thread_leaves(th_worker *worker) {
     if (th_is_traced(worker)) {
-        th_trace_leaves(worker);
+        th_trace_finishes(worker, &worker->home);
     }
     th_tsan_to_worker(worker->tsan);
     th_tsan_release(worker);

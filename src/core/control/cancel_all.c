@@ -39,7 +39,7 @@ void th_cancel_all(thrum_sched *sched) {
     th_store_release(&sched->xcancelling, sched->xcancelling | TH_CANCEL_ALL);
     bool ordered = th_cancel_order(sched->can_order);
     th_cancel_let_go();
-    th_timers_cancel_all(sched);
+    th_timers_cancel(sched, true);
     /* Without that order a fiber might be returning already, so it is left to its waker. */
     if (ordered) {
         th_stack_cursor at = {0};

@@ -25,7 +25,7 @@ static int drain(thrum_sched *sched, thrum_time deadline) {
         if (result || th_quiesce_now(sched, TH_QUIESCE_DONE)) {
             return result;
         }
-        th_tasks_cancel(sched);
+        th_timers_cancel(sched, false);
         th_backoff(&spins); /* a task that cannot be cancelled: its waker is about to queue it */
     }
 }

@@ -41,7 +41,7 @@ void th_external_abandon(void) {
         s->abandoned = true;
         th_pollers_abandon(s);
         th_store_relaxed(&s->xstopping, 1u); /* relaxed: no other thread is there yet */
-        th_slab_abandon(s->spawn_slab);
+        s->spawn_slab->abandoned = true;
         for (th_external *r = s->externals.first; r; r = r->next_of_sched) {
             th_store_relaxed(&r->xsched, NULL); /* relaxed: as above */
         }

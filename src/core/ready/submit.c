@@ -55,10 +55,6 @@ void th_submit_chain(th_worker *worker, th_chain *chain) {
     worker->policy->submit_chain(worker, chain);
 }
 
-void th_submit_chain_external(thrum_sched *sched, th_chain chain) {
-    sched->policy->submit_external(sched, &chain);
-}
-
 void th_call_submit(th_worker *worker, th_call *call) {
     th_tsan_release(call);
     th_enter(worker);

@@ -16,7 +16,6 @@ void th_submit_external(thrum_sched *sched, th_work *work);
 
 /* Submits a chain of work none of which is pinned. */
 void th_submit_chain(th_worker *worker, th_chain *chain); /* chain: the worker's `batch` */
-void th_submit_chain_external(thrum_sched *sched, th_chain chain);
 
 /* Queues a call like a task that was just spawned. In the task's context. */
 void th_call_submit(th_worker *worker, th_call *call);

@@ -282,10 +282,6 @@ static void slab_free(th_slab *slab) {
     slab->free(slab->ctx, slab);
 }
 
-void th_slab_abandon(th_slab *slab) {
-    slab->abandoned = true;
-}
-
 void th_slab_put_external(th_slab *slab, void *ptr) {
     if (th_unlikely(slab->abandoned)) {
         return;

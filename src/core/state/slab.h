@@ -83,9 +83,6 @@ th_slab *th_slab_new(size_t object_size, void *(*alloc)(void *, size_t),
 /* Frees the slab, now or with the last object that is still out. Every cache has been flushed. */
 void th_slab_close(th_slab *slab);
 
-/* For the child of a fork: the lock is no longer taken, and objects put back are forgotten. */
-void th_slab_abandon(th_slab *slab);
-
 /* While it refuses, empty caches are not refilled: callers that find one empty get no memory. */
 void th_slab_refuse(th_slab *slab, bool refuses);
 

@@ -414,7 +414,7 @@ static int post_batch_external(thrum_sched *sched, thrum_task *const tasks[], si
         th_chain chain;
         batch_pinned(sched, NULL, tasks, n, &chain);
         if (chain.count) {
-            th_submit_chain_external(sched, chain);
+            sched->policy->submit_external(sched, &chain);
         }
         result = 0;
     }

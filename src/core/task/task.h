@@ -116,13 +116,10 @@ th_roused th_task_rouse_listed(thrum_task *task, uint32_t bit);
 /* `by`: the task goes into by->due if it is of that worker's scheduler; NULL: it is queued. */
 void th_task_is_due(th_worker *by, thrum_task *task, bool dormant);
 
-/* For stop: cancels the tasks that wait without a deadline. */
-void th_tasks_cancel(thrum_sched *sched);
-
 /*
- * For stop, past its deadline: ends the waits in timers. Tasks run once, with their cancelled flag
- * set; waits return -ECANCELED.
+ * For stop: cancels the tasks that wait without a deadline; past stop's own deadline, `all` waits
+ * in timers. Tasks run once, with their cancelled flag set; waits return -ECANCELED.
  */
-void th_timers_cancel_all(thrum_sched *sched);
+void th_timers_cancel(thrum_sched *sched, bool all);
 
 #endif

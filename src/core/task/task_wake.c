@@ -264,7 +264,7 @@ static void take_cancelled(th_timers *timers, bool all, cancelled *taken) {
 }
 
 /* Nothing is made due before all that waits has been taken out, so this returns. */
-static void cancel_each(thrum_sched *sched, bool all) {
+void th_timers_cancel(thrum_sched *sched, bool all) {
     cancelled taken = {.first = NULL};
     taken.last = &taken.first;
     for (unsigned i = 0; i < sched->workers_count; i++) {
@@ -287,14 +287,6 @@ static void cancel_each(thrum_sched *sched, bool all) {
             make_due((thrum_task *)(void *)timed, dormant);
         }
     }
-}
-
-void th_tasks_cancel(thrum_sched *sched) {
-    cancel_each(sched, false);
-}
-
-void th_timers_cancel_all(thrum_sched *sched) {
-    cancel_each(sched, true);
 }
 
 /* ---- a run begins ---- */

@@ -418,10 +418,6 @@ TH_NO_TSAN void th_trace_enters(th_worker *worker) {
     }
 }
 
-TH_NO_TSAN void th_trace_leaves(th_worker *worker) {
-    th_trace_finishes(worker, &worker->home);
-}
-
 void th_trace_flag(th_worker *worker, unsigned number) {
     uint32_t old = th_load_relaxed(&worker->xextra); /* relaxed: the exchange decides */
     uint32_t extra;

@@ -71,9 +71,8 @@ void th_trace_moves(th_worker *worker, th_traced kind, int number, uint64_t byte
 /* A thread is bound: sets the worker's flag if a trace is on. With bound_lock, before other threads
  * see the worker. */
 void th_trace_joins(thrum_sched *sched, th_worker *worker);
-/* The thread begins to run its own code, until it leaves. On the thread. */
+/* The thread begins to run its own code, until that finishes. On the thread. */
 void th_trace_enters(th_worker *worker);
-void th_trace_leaves(th_worker *worker);
 
 /* ---- for trace_control.h and for binding a thread ---- */
 
