@@ -77,92 +77,56 @@ static int64_t look(th_file_request *r) {
     return 0;
 }
 
-/* ---- bytes ---- */
-
-static int64_t read_at(th_file_request *r) {
-    return pread(r->fd, r->bytes, size_of(r), r->offset);
-}
-
-static int64_t write_at(th_file_request *r) {
-    return pwrite(r->fd, r->bytes, size_of(r), r->offset);
-}
-
-/* ---- the file as a whole ---- */
-
-static int64_t flush(th_file_request *r) {
-    return fsync(r->fd);
-}
-
-static int64_t flush_data(th_file_request *r) {
-    return fdatasync(r->fd);
-}
-
-static int64_t resize(th_file_request *r) {
-    return ftruncate(r->fd, r->offset);
-}
-
-static int64_t change_mode(th_file_request *r) {
-    return fchmod(r->fd, (mode_t)r->mode);
-}
-
-/* ---- names ---- */
-
-static int64_t rename_file(th_file_request *r) {
-    if (r->flags & TH_OS_FILE_NO_REPLACE) {
-        return th_system_file_rename_new(r);
-    }
-    return rename(r->path, r->other);
-}
-
-static int64_t unlink_file(th_file_request *r) {
-    return unlink(r->path);
-}
-
-static int64_t remove_directory(th_file_request *r) {
-    return rmdir(r->path);
-}
-
-static int64_t make_directory(th_file_request *r) {
-    return mkdir(r->path, (mode_t)r->mode);
-}
-
-static int64_t link_file(th_file_request *r) {
-    return link(r->path, r->other);
-}
-
-static int64_t link_symbolically(th_file_request *r) {
-    return symlink(r->path, r->other);
-}
-
-static int64_t read_link(th_file_request *r) {
-    return readlink(r->path, r->bytes, r->size);
-}
-
 /* ---- */
 
-static int64_t (*const calls[TH_OS_FILE_CALLS])(th_file_request *) = {
-    [TH_OS_FILE_OPEN] = open_file,
-    [TH_OS_FILE_READ] = read_at,
-    [TH_OS_FILE_WRITE] = write_at,
-    [TH_OS_FILE_ADD] = th_system_file_add,
-    [TH_OS_FILE_FLUSH] = flush,
-    [TH_OS_FILE_FLUSH_DATA] = flush_data,
-    [TH_OS_FILE_RESIZE] = resize,
-    [TH_OS_FILE_ALLOCATE] = th_system_file_allocate,
-    [TH_OS_FILE_LOOK] = look,
-    [TH_OS_FILE_RENAME] = rename_file,
-    [TH_OS_FILE_UNLINK] = unlink_file,
-    [TH_OS_FILE_RMDIR] = remove_directory,
-    [TH_OS_FILE_MKDIR] = make_directory,
-    [TH_OS_FILE_LINK] = link_file,
-    [TH_OS_FILE_SYMLINK] = link_symbolically,
-    [TH_OS_FILE_READLINK] = read_link,
-    [TH_OS_FILE_CHMOD] = change_mode,
-    [TH_OS_FILE_LIST] = th_system_file_list,
-    [TH_OS_FILE_COPY] = th_system_file_copy,
-    [TH_OS_FILE_LOCK] = th_system_file_lock,
-    [TH_OS_FILE_WATCH] = th_system_file_watch,
-};
+static int64_t call(th_file_request *r) {
+    switch (r->call) {
+    case TH_OS_FILE_OPEN:
+        return open_file(r);
+    case TH_OS_FILE_READ:
+        return pread(r->fd, r->bytes, size_of(r), r->offset);
+    case TH_OS_FILE_WRITE:
+        return pwrite(r->fd, r->bytes, size_of(r), r->offset);
+    case TH_OS_FILE_ADD:
+        return th_system_file_add(r);
+    case TH_OS_FILE_FLUSH:
+        return fsync(r->fd);
+    case TH_OS_FILE_FLUSH_DATA:
+        return fdatasync(r->fd);
+    case TH_OS_FILE_RESIZE:
+        return ftruncate(r->fd, r->offset);
+    case TH_OS_FILE_ALLOCATE:
+        return th_system_file_allocate(r);
+    case TH_OS_FILE_LOOK:
+        return look(r);
+    case TH_OS_FILE_RENAME:
+        return r->flags & TH_OS_FILE_NO_REPLACE ? th_system_file_rename_new(r)
+                                                : rename(r->path, r->other);
+    case TH_OS_FILE_UNLINK:
+        return unlink(r->path);
+    case TH_OS_FILE_RMDIR:
+        return rmdir(r->path);
+    case TH_OS_FILE_MKDIR:
+        return mkdir(r->path, (mode_t)r->mode);
+    case TH_OS_FILE_LINK:
+        return link(r->path, r->other);
+    case TH_OS_FILE_SYMLINK:
+        return symlink(r->path, r->other);
+    case TH_OS_FILE_READLINK:
+        return readlink(r->path, r->bytes, r->size);
+    case TH_OS_FILE_CHMOD:
+        return fchmod(r->fd, (mode_t)r->mode);
+    case TH_OS_FILE_LIST:
+        return th_system_file_list(r);
+    case TH_OS_FILE_COPY:
+        return th_system_file_copy(r);
+    case TH_OS_FILE_LOCK:
+        return th_system_file_lock(r);
+    case TH_OS_FILE_WATCH:
+    default:
+        return th_system_file_watch(r);
+    }
+}
 
 /* A call that is to fail for a test fails as if by the system. */
 static int64_t attempt(th_file_request *r) {
@@ -171,7 +135,7 @@ static int64_t attempt(th_file_request *r) {
         th_os_errno_set(-code);
         return -1;
     }
-    return calls[r->call](r);
+    return call(r);
 }
 
 int64_t th_os_file_do(th_file_request *r) {
