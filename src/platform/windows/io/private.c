@@ -135,14 +135,11 @@ static int write_file(uint16_t port) {
 /* ---- the listener ---- */
 
 static int listen_at_port(th_os_private *out) {
-    const BOOL on = TRUE;
     int code = th_os_address_numeric(&out->address, "127.0.0.1", 0);
     out->fd = code ? code : th_os_socket_open(TH_OS_IPV4, TH_OS_BYTES);
     if (out->fd < 0) {
         return out->fd;
     }
-    (void)setsockopt(th_socket_of(out->fd), SOL_SOCKET, SO_EXCLUSIVEADDRUSE, (const char *)&on,
-                     sizeof on);
     code = th_os_socket_bind(out->fd, &out->address);
     code = code ? code : th_os_socket_listen(out->fd, BACKLOG);
     code = code ? code : th_os_socket_local(out->fd, &out->address);
