@@ -11,10 +11,6 @@
 #include "core/basis/stack_state.h"
 #include "platform/platform.h"
 
-bool th_config_has_own_alloc(const thrum_config *config) {
-    return config->alloc == th_alloc_default;
-}
-
 void *th_alloc_default(void *ctx, size_t size) {
     (void)ctx;
     return th_os_alloc(size);
@@ -60,9 +56,9 @@ static void env_bool(const char *name, bool *field) {
     }
 }
 
-static void env_time(const char *name, int64_t unit_ns, thrum_time *field) {
+static void env_time(const char *name, uint64_t min, int64_t unit_ns, thrum_time *field) {
     uint64_t value;
-    if (env_number(name, 0, (uint64_t)(INT64_MAX / unit_ns), &value)) {
+    if (env_number(name, min, (uint64_t)(INT64_MAX / unit_ns), &value)) {
         *field = (thrum_time)value * unit_ns;
     }
 }
@@ -171,9 +167,8 @@ static void env_signal(const char *name, int *field) {
 }
 
 int th_config_env_dump(void) {
-    static const char dump[] = "THRUM_DUMP";
     int number = -1;
-    env_signal(dump, &number);
+    env_signal("THRUM_DUMP", &number);
     return number;
 }
 
@@ -211,11 +206,8 @@ static void from_environment(thrum_config *c) {
     env_unsigned("THRUM_LIFO_LIMIT", 0, UINT32_MAX, &c->lifo_limit);
     env_unsigned("THRUM_GLOBAL_INTERVAL", 1, UINT32_MAX, &c->global_interval);
     env_unsigned("THRUM_SEARCHERS_MAX", 0, THRUM_WORKERS_MAX, &c->searchers_max);
-    env_time("THRUM_SPIN_NS", 1, &c->spin_ns);
-    uint64_t rescue_ns;
-    if (env_number("THRUM_RESCUE_NS", 1000, INT64_MAX, &rescue_ns)) {
-        c->rescue_ns = (thrum_time)rescue_ns;
-    }
+    env_time("THRUM_SPIN_NS", 0, 1, &c->spin_ns);
+    env_time("THRUM_RESCUE_NS", 1000, 1, &c->rescue_ns);
     env_unsigned("THRUM_FIFO_BLOCK", 1, UINT32_MAX, &c->fifo_block);
     c->affinity = env_word("THRUM_AFFINITY", affinities, 4, c->affinity);
     env_unsigned("THRUM_AFFINITY", 0, 1, &c->affinity);
@@ -227,10 +219,9 @@ static void from_environment(thrum_config *c) {
     env_unsigned("THRUM_BLOCKING_THREADS_MAX", 1, UINT32_MAX, &c->blocking_threads_max);
     env_unsigned("THRUM_STALL_MS", 0, 1000000, &c->stall_ms);
     env_unsigned("THRUM_STALL_SIGNAL", 0, 64, &c->stall_signal);
-    env_time("THRUM_BLOCKING_KEEPALIVE_MS", 1000000, &c->blocking_keepalive);
+    env_time("THRUM_BLOCKING_KEEPALIVE_MS", 0, 1000000, &c->blocking_keepalive);
     env_signal("THRUM_DUMP", &c->dump_signal);
-    unsigned traced = env_word("THRUM_TRACE", switches, 2, c->trace);
-    c->trace = traced != 0;
+    c->trace = env_word("THRUM_TRACE", switches, 2, c->trace) != 0;
     env_text("THRUM_TRACE_FILE", TH_TRACE_FILE_MAX, &c->trace_file);
     env_bool("THRUM_OBSERVE", &c->observe);
 }

@@ -27,7 +27,4 @@ unsigned th_config_spares(const thrum_config *config);
 void *th_alloc_default(void *ctx, size_t size);
 void th_free_default(void *ctx, void *ptr);
 
-/* Whether a settled config takes memory from the library's own default, not from a hook. */
-bool th_config_has_own_alloc(const thrum_config *config);
-
 #endif

@@ -200,7 +200,7 @@ static thrum_sched *sched_new(const thrum_config *config, const th_os_cpuset *cp
     th_stacks_init(&sched->stacks, config->guard, config->alloc, config->free, config->hook_ctx);
     sched->go_slab = th_slab_new(sizeof(th_go), config->alloc, config->free, config->hook_ctx);
     if (sched->go_slab) {
-        sched->go_slab->discards = th_config_has_own_alloc(config);
+        sched->go_slab->discards = config->alloc == th_alloc_default;
     }
     sched->spawn_slab =
         th_slab_new(sizeof(thrum_handle), config->alloc, config->free, config->hook_ctx);
