@@ -38,10 +38,9 @@ static void end(th_operation *operation) {
         back.mode = operation->request.flags;
         locked = th_os_file_do(&back) != 0; /* others share the lock, which was exclusive */
     }
-    th_lock_acquire(&record->lock);
+    TH_LOCKED(&record->lock);
     record->locked = (uint8_t)(locked ? operation->request.flags : operation->kept);
     record->locking = false;
-    th_lock_release(&record->lock);
 }
 
 /* 0, OTHERS, or a code. */

@@ -94,7 +94,7 @@ static bool grow(unsigned c) {
 static ring *take_one(void) {
     ring *found = NULL;
     th_atfork_in_child(in_child);
-    th_lock_acquire(&table_lock);
+    TH_LOCKED(&table_lock);
     for (unsigned n = 0; n < CHUNKS * CHUNK && !found; n++) {
         if (n % CHUNK == 0 && !xchunks[n / CHUNK] && !grow(n / CHUNK)) {
             break;
@@ -105,25 +105,22 @@ static ring *take_one(void) {
     if (found) {
         found->taken = true;
     }
-    th_lock_release(&table_lock);
     return found;
 }
 
 static void give_back(ring *r) {
-    th_lock_acquire(&table_lock);
+    TH_LOCKED(&table_lock);
     r->taken = false;
-    th_lock_release(&table_lock);
 }
 
 unsigned th_rings_open(void) {
     unsigned n = 0;
-    th_lock_acquire(&table_lock);
+    TH_LOCKED(&table_lock);
     for (unsigned c = 0; c < CHUNKS && xchunks[c]; c++) {
         for (unsigned i = 0; i < CHUNK; i++) {
             n += xchunks[c][i].taken;
         }
     }
-    th_lock_release(&table_lock);
     return n;
 }
 
@@ -190,12 +187,11 @@ static void send_put(ring *r, th_worker *by) {
 /* In the worker's context, perhaps on a task's stack. */
 static void on_event(th_worker *by, uint32_t number) {
     ring *r = ring_at(number);
-    th_lock_acquire(&r->lock);
+    TH_LOCKED(&r->lock);
     if (r->in_flight && !r->emptied) {
         send_put(r, by);
         take_ends(r, by);
     }
-    th_lock_release(&r->lock);
 }
 
 /* ---- a scheduler's end ---- */
@@ -350,7 +346,7 @@ static int put(ring *r, th_worker *worker, th_operation *operation) {
                                      .bytes = q->bytes,
                                      .size = q->size,
                                      .offset = q->offset};
-    th_lock_acquire(&r->lock);
+    TH_LOCKED(&r->lock);
     int code = r->in_flight == ENTRIES ? -EBUSY : 0;
     code = code ? code : th_os_ring_put(&r->os, &transfer, (uint64_t)(uintptr_t)operation);
     if (!code) {
@@ -359,7 +355,6 @@ static int put(ring *r, th_worker *worker, th_operation *operation) {
         begin(r, worker);
         take_ends(r, NULL); /* transfers from the page cache have ended by now */
     }
-    th_lock_release(&r->lock);
     return code;
 }
 
@@ -372,10 +367,8 @@ static void take_back(th_operation *operation) {
 }
 
 static bool is_done(const th_operation *operation) {
-    th_lock_acquire(&th_file_jobs.lock);
-    const bool done = operation->job.state == TH_JOB_DONE;
-    th_lock_release(&th_file_jobs.lock);
-    return done;
+    TH_LOCKED(&th_file_jobs.lock);
+    return operation->job.state == TH_JOB_DONE;
 }
 
 bool th_ring_ask(th_operation *operation, thrum_time deadline, int *code) {

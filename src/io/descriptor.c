@@ -17,11 +17,10 @@ int th_quick_on(thrum_io io, th_quick_fn call, void *ctx) {
     if (!record) {
         return code;
     }
-    th_lock_acquire(&record->lock); /* the number stays ours: a close takes the lock first */
+    TH_LOCKED(&record->lock);       /* the number stays ours: a close takes the lock first */
     if (record->xturn == io.turn) { /* written with the lock held */
         code = call(ctx, record);
     }
-    th_lock_release(&record->lock);
     return code;
 }
 

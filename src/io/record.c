@@ -148,7 +148,7 @@ static int take_over(thrum_io *out, int fd, origin from, const th_os_identity *i
         return -ENOMEM;
     }
     int code = 0;
-    th_lock_acquire(&record->lock);
+    TH_LOCKED(&record->lock);
     uint32_t turn = record->xturn; /* written with the lock held */
     if (turn & 1) {
         bool other = from.fresh || !is_same(record, fd, identity);
@@ -180,7 +180,6 @@ static int take_over(thrum_io *out, int fd, origin from, const th_os_identity *i
         open_directions(record);
         *out = (thrum_io){fd, turn + 1};
     }
-    th_lock_release(&record->lock);
     return code;
 }
 
@@ -332,7 +331,7 @@ static void leave_all(void *instance) {
         th_record *chunk = th_load_relaxed(&xchunks[c]);
         for (unsigned i = 0; chunk && i < CHUNK; i++) {
             th_record *record = &chunk[i];
-            th_lock_acquire(&record->lock);
+            TH_LOCKED(&record->lock);
             for (th_joined **link = &record->joined.next; *link; link = &(*link)->next) {
                 th_joined *joined = *link;
                 if (joined->poller->sched == sched) {
@@ -351,7 +350,6 @@ static void leave_all(void *instance) {
                 /* relaxed: as in join */
                 th_store_relaxed(&record->xsched, other);
             }
-            th_lock_release(&record->lock);
         }
     }
 }
@@ -425,9 +423,7 @@ int th_record_join(th_record *record, uint32_t turn, thrum_sched *sched) {
     /* relaxed: only that there is something to leave; the stop reads it when all fibers have ended,
      * and there are no metrics of this driver's */
     th_store_relaxed(slot, (void *)sched);
-    th_lock_acquire(&record->lock);
+    TH_LOCKED(&record->lock);
     /* Written with the lock held. A caller that holds no direction may come behind the end. */
-    int code = record->xturn != turn ? -EBADF : has_joined(record, sched) ? 0 : join(record, sched);
-    th_lock_release(&record->lock);
-    return code;
+    return record->xturn != turn ? -EBADF : has_joined(record, sched) ? 0 : join(record, sched);
 }

@@ -94,7 +94,7 @@ int thrum_signal_catch(int signal) {
     if (th_load_relaxed(&xwakeup) < 0) { /* relaxed: once more is no harm */
         th_atfork_in_child(in_child);    /* before the lock is held for the first time */
     }
-    th_lock_acquire(&lock);
+    TH_LOCKED(&lock);
     int code = make_wakeup();
     if (!code && signals[signal].users == 0) {
         /* relaxed: those before were not for its users */
@@ -103,7 +103,6 @@ int thrum_signal_catch(int signal) {
         th_store_relaxed(&signals[signal].xlingers, INT64_C(0)); /* relaxed: see on_signal */
     }
     signals[signal].users += !code;
-    th_lock_release(&lock);
     return code;
 }
 
@@ -111,7 +110,7 @@ int th_signal_release_lingering(int signal, int64_t lingers) {
     if (!is_signal(signal)) {
         return -EINVAL;
     }
-    th_lock_acquire(&lock);
+    TH_LOCKED(&lock);
     int code = signals[signal].users ? 0 : -EINVAL;
     if (!code && --signals[signal].users == 0) {
         if (lingers && th_os_signal_is_ours(signal)) {
@@ -120,7 +119,6 @@ int th_signal_release_lingering(int signal, int64_t lingers) {
             th_caught_end(signal, TH_OS_CATCH_WAITS);
         }
     }
-    th_lock_release(&lock);
     return code;
 }
 

@@ -207,9 +207,8 @@ int thrum_source_close(thrum_source *source) {
     if (!pending) {
         void **slot = th_sched_driver_slot(source->sched, &driver);
         sources *all = *slot; /* it was there when the source was made */
-        th_lock_acquire(&all->lock);
+        TH_LOCKED(&all->lock);
         source->closed = true;
-        th_lock_release(&all->lock);
     }
     return pending ? -EBUSY : 0;
 }

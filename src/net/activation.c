@@ -146,8 +146,6 @@ int th_activation_take(thrum_io *out, const char *name, th_os_kind *kind) {
     if (names && !are_names(names, count)) {
         return -EBADMSG;
     }
-    th_lock_acquire(&lock);
-    int code = take_named(out, name, names, count, kind);
-    th_lock_release(&lock);
-    return code;
+    TH_LOCKED(&lock);
+    return take_named(out, name, names, count, kind);
 }

@@ -198,9 +198,8 @@ static int keep_from_waiting(th_record *record) {
     }
     int was = th_os_io_nonblocking(record->fd, true);
     if (was == 0) {
-        th_lock_acquire(&record->lock);
+        TH_LOCKED(&record->lock);
         record->nonblocking = true;
-        th_lock_release(&record->lock);
     }
     return was < 0 ? was : 0;
 }

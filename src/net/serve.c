@@ -130,7 +130,7 @@ static void name_connection(const served *c) {
 /* ---- connections ---- */
 
 static void list(server *s, served *c) {
-    th_lock_acquire(&s->lock);
+    TH_LOCKED(&s->lock);
     c->prev = NULL;
     c->next = s->first;
     if (s->first) {
@@ -139,11 +139,10 @@ static void list(server *s, served *c) {
     s->first = c;
     s->count++;
     th_add_relaxed(&s->all->xserved, UINT64_C(1)); /* relaxed: a figure */
-    th_lock_release(&s->lock);
 }
 
 static void unlist(server *s, served *c) {
-    th_lock_acquire(&s->lock);
+    TH_LOCKED(&s->lock);
     if (c->prev) {
         c->prev->next = c->next;
     } else {
@@ -154,7 +153,6 @@ static void unlist(server *s, served *c) {
     }
     s->count--;
     th_sub_relaxed(&s->all->xserved, UINT64_C(1)); /* relaxed: a figure */
-    th_lock_release(&s->lock);
 }
 
 static void end_connection(served *c) {
@@ -227,19 +225,16 @@ static int accept_all(server *s) {
 }
 
 static bool is_empty(server *s) {
-    th_lock_acquire(&s->lock);
-    bool empty = s->count == 0;
-    th_lock_release(&s->lock);
-    return empty;
+    TH_LOCKED(&s->lock);
+    return s->count == 0;
 }
 
 /* Notifies connections that wait for their next request. */
 static void tell_all(server *s) {
-    th_lock_acquire(&s->lock);
+    TH_LOCKED(&s->lock);
     for (served *c = s->first; c; c = c->next) {
         th_direction_tell(&th_record_at(c->io.fd)->directions[0]);
     }
-    th_lock_release(&s->lock);
 }
 
 static int keep(void *arg) {

@@ -401,7 +401,7 @@ static void take_turn(void) {
 
 /* The socket and the wake-up. */
 static int open_both(void) {
-    th_lock_acquire(&th_observed_lock);
+    TH_LOCKED(&th_observed_lock);
     wakeup = th_os_wakeup_open();
     int code = wakeup < 0 ? wakeup : th_os_private_open(&listener);
     if (code) {
@@ -411,16 +411,14 @@ static int open_both(void) {
         }
         wakeup = -1;
     }
-    th_lock_release(&th_observed_lock);
     return code;
 }
 
 static void close_both(void) {
-    th_lock_acquire(&th_observed_lock);
+    TH_LOCKED(&th_observed_lock);
     th_os_private_close(&listener);
     th_os_wakeup_close(wakeup);
     wakeup = -1;
-    th_lock_release(&th_observed_lock);
 }
 
 /* With `turn`: the socket and its thread. */

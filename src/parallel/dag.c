@@ -245,7 +245,7 @@ static th_dag_run *new_run(thrum_dag *dag) {
 
 /* Returns 0 and the caller's own run, which is NULL for a graph without nodes; or an error. */
 static int begin_run(thrum_dag *dag, th_dag_run **out) {
-    th_lock_acquire(&dag->lock);
+    TH_LOCKED(&dag->lock);
     int failed = put_in_order(dag);
     *out = NULL;
     if (!failed && dag->nodes_count) {
@@ -259,17 +259,15 @@ static int begin_run(thrum_dag *dag, th_dag_run **out) {
         failed = run ? 0 : -ENOMEM;
         *out = run;
     }
-    th_lock_release(&dag->lock);
     return failed;
 }
 
 /* From now on the graph may be changed, or destroyed. */
 static void end_run(thrum_dag *dag, th_dag_run *run) {
-    th_lock_acquire(&dag->lock);
+    TH_LOCKED(&dag->lock);
     run->next = dag->spares;
     dag->spares = run;
     dag->runs_count--;
-    th_lock_release(&dag->lock);
 }
 
 int thrum_dag_run_with(thrum_dag *dag, void *run_arg) {

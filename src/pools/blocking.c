@@ -177,9 +177,8 @@ static void add_metrics(void *instance, thrum_metrics *metrics) {
     metrics->blocking_threads += figures.threads;
     metrics->blocking_queued += figures.queued;
     metrics->blocking_running += figures.begun;
-    th_lock_acquire(&pool->jobs.lock);
+    TH_LOCKED(&pool->jobs.lock);
     metrics->blocking_calls += pool->calls;
-    th_lock_release(&pool->jobs.lock);
 }
 
 static const th_driver driver = {.name = "blocking",

@@ -66,13 +66,12 @@ void th_jobs_begin(th_jobs *jobs) {
         return;
     }
     th_atfork_in_child(in_child);
-    th_lock_acquire(&known_lock);
+    TH_LOCKED(&known_lock);
     if (!jobs->xknown) { /* written with the lock held */
         jobs->more = known;
         known = jobs;
         th_store_release(&jobs->xknown, 1); /* pairs: th_jobs_begin; that forks are watched */
     }
-    th_lock_release(&known_lock);
 }
 
 /* ---- with the lock ---- */
@@ -376,13 +375,12 @@ static void take_back(th_jobs *jobs, th_job *job) {
 }
 
 bool th_jobs_withdraw(th_jobs *jobs, th_job *job, th_waiter *me) {
-    th_lock_acquire(&jobs->lock);
+    TH_LOCKED(&jobs->lock);
     const bool queued = job->state == TH_JOB_QUEUED;
     if (queued) {
         take_back(jobs, job);
         (void)th_waitlist_leave(waiters_of(job), me);
     }
-    th_lock_release(&jobs->lock);
     return queued;
 }
 
@@ -442,7 +440,7 @@ void th_jobs_stop(th_jobs *jobs) {
 }
 
 void th_jobs_read(th_jobs *jobs, th_jobs_figures *out) {
-    th_lock_acquire(&jobs->lock);
+    TH_LOCKED(&jobs->lock);
     *out =
         (th_jobs_figures){.calls = jobs->calls, .threads = jobs->xthreads, .queued = jobs->xlength};
     th_job *const first[2] = {jobs->begun.first, jobs->queued.first};
@@ -454,5 +452,4 @@ void th_jobs_read(th_jobs *jobs, th_jobs_figures *out) {
             }
         }
     }
-    th_lock_release(&jobs->lock);
 }

@@ -99,7 +99,7 @@ static void reaper_main(void *arg) {
         th_os_event events[EVENTS_MAX];
         const int64_t deadline = late ? th_os_now() + LATE_NS : TH_FOREVER;
         int n = th_os_pollset_wait(&reaper.set, events, EVENTS_MAX, deadline);
-        th_lock_acquire(&reaper.lock);
+        TH_LOCKED(&reaper.lock);
         reap_events(events, n);
         if (reaper.late) {
             reap_late();
@@ -110,7 +110,6 @@ static void reaper_main(void *arg) {
             reaper.runs = false;
             th_os_pollset_close(&reaper.set);
         }
-        th_lock_release(&reaper.lock);
     }
 }
 
@@ -157,7 +156,7 @@ static void in_child(void) {
 
 void th_reaper_take(thrum_process *process) {
     th_atfork_in_child(in_child);
-    th_lock_acquire(&reaper.lock);
+    TH_LOCKED(&reaper.lock);
     process->prev = NULL;
     process->next = reaper.first;
     if (reaper.first) {
@@ -170,18 +169,16 @@ void th_reaper_take(thrum_process *process) {
     } else if (start_reaper()) {
         reap_late(); /* for the rest a later call tries again */
     }
-    th_lock_release(&reaper.lock);
 }
 
 void th_reaper_look(void) {
     if (th_load_relaxed(&reaper.xcount) == 0) { /* relaxed: a hint */
         return;
     }
-    th_lock_acquire(&reaper.lock);
+    TH_LOCKED(&reaper.lock);
     if (reaper.first && !reaper.runs && start_reaper()) {
         reap_late();
     }
-    th_lock_release(&reaper.lock);
 }
 
 /* ---- a thread for a process ---- */

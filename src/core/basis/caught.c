@@ -6,14 +6,11 @@
 th_lock th_caught_lock = TH_LOCK_INIT;
 
 int th_caught_begin(int number, th_os_catcher catcher, void (*caught)(int number)) {
-    th_lock_acquire(&th_caught_lock);
-    int code = th_os_signal_catch(number, catcher, caught);
-    th_lock_release(&th_caught_lock);
-    return code;
+    TH_LOCKED(&th_caught_lock);
+    return th_os_signal_catch(number, catcher, caught);
 }
 
 void th_caught_end(int number, th_os_catcher catcher) {
-    th_lock_acquire(&th_caught_lock);
+    TH_LOCKED(&th_caught_lock);
     th_os_signal_release(number, catcher);
-    th_lock_release(&th_caught_lock);
 }

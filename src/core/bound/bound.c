@@ -70,7 +70,7 @@ static int table_put(thrum_sched *sched, th_worker *worker) {
  * records and numbers stay until the end, since a thread that wakes one may be late.
  */
 static int link_in(thrum_sched *sched, th_worker *worker, bool anyway) {
-    th_lock_acquire(&sched->bound_lock);
+    TH_LOCKED(&sched->bound_lock);
     int code = sched->unbound_only && !anyway ? -ESHUTDOWN : 0;
     if (!code && worker->home.work.worker < 0) {
         code = table_put(sched, worker);
@@ -85,7 +85,6 @@ static int link_in(thrum_sched *sched, th_worker *worker, bool anyway) {
         /* relaxed: written with the lock held; a thread that sleeps on it looks again */
         th_store_relaxed(&sched->xbound, sched->xbound + 1);
     }
-    th_lock_release(&sched->bound_lock);
     return code;
 }
 
@@ -129,29 +128,25 @@ th_worker *th_bound_root(void) {
 
 /* Takes a record that no thread uses any longer, or returns NULL. */
 static th_worker *take_spare(thrum_sched *sched) {
-    th_lock_acquire(&sched->bound_lock);
+    TH_LOCKED(&sched->bound_lock);
     th_worker *worker = sched->bound_spares;
     if (worker) {
         sched->bound_spares = worker->bound_next;
     }
-    th_lock_release(&sched->bound_lock);
     return worker;
 }
 
 /* For a stop alone: takes the record with work left by an earlier stop, or returns NULL. */
 static th_worker *take_unfinished(thrum_sched *sched) {
-    th_lock_acquire(&sched->bound_lock);
+    TH_LOCKED(&sched->bound_lock);
     th_worker *worker = sched->bound_unfinished;
     sched->bound_unfinished = NULL;
-    th_lock_release(&sched->bound_lock);
     return worker;
 }
 
 bool th_bound_has_unfinished(thrum_sched *sched) {
-    th_lock_acquire(&sched->bound_lock);
-    bool has = sched->bound_unfinished != NULL;
-    th_lock_release(&sched->bound_lock);
-    return has;
+    TH_LOCKED(&sched->bound_lock);
+    return sched->bound_unfinished != NULL;
 }
 
 static th_worker *make(thrum_sched *sched) {
@@ -264,9 +259,8 @@ static int bind(thrum_sched *sched, th_worker *worker, bool anyway) {
     int code = prepare(worker) ? link_in(sched, worker, anyway) : -ENOMEM;
     if (code) {
         give_back(worker);
-        th_lock_acquire(&sched->bound_lock);
+        TH_LOCKED(&sched->bound_lock);
         put_spare(sched, worker);
-        th_lock_release(&sched->bound_lock);
         return code;
     }
     worker->tie.unfinished = false;
@@ -375,9 +369,8 @@ void th_bound_leave_unfinished(th_worker *worker) {
 /* ---- stopping ---- */
 
 void th_bound_refuse(thrum_sched *sched, bool refuse) {
-    th_lock_acquire(&sched->bound_lock);
+    TH_LOCKED(&sched->bound_lock);
     sched->unbound_only = refuse;
-    th_lock_release(&sched->bound_lock);
 }
 
 /*
@@ -392,9 +385,8 @@ static int wait_left_in_root(th_worker *root, int64_t deadline) {
     sched->stopper = root;
     th_lock_release(&sched->bound_lock);
     int result = alone ? 0 : th_bound_await(root, &sched->xalone, deadline);
-    th_lock_acquire(&sched->bound_lock);
+    TH_LOCKED(&sched->bound_lock);
     sched->stopper = NULL;
-    th_lock_release(&sched->bound_lock);
     return result;
 }
 
@@ -417,8 +409,7 @@ int th_bound_wait_left(thrum_sched *sched, int64_t deadline) {
 }
 
 void th_bound_close(thrum_sched *sched) {
-    th_lock_acquire(&sched->bound_lock);
-    th_lock_release(&sched->bound_lock);
+    TH_LOCKED(&sched->bound_lock);
 }
 
 void th_bound_free(thrum_sched *sched) {

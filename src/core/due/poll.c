@@ -17,7 +17,7 @@
 /* ---- adding ---- */
 
 static int open_set(th_poller *poller, th_poll_fn event) {
-    th_lock_acquire(&poller->lock);
+    TH_LOCKED(&poller->lock);
     int code = 0;
     if (!poller->xopen) { /* written with the lock held */
         code = th_os_pollset_open(&poller->set);
@@ -32,7 +32,6 @@ static int open_set(th_poller *poller, th_poll_fn event) {
             th_store_release(&poller->xopen, 1u);
         }
     }
-    th_lock_release(&poller->lock);
     return code;
 }
 

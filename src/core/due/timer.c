@@ -107,11 +107,10 @@ void th_timers_take_out(th_timers *timers, th_timed *timed) {
 
 void th_timed_remove(th_timed *timed) {
     th_timers *timers = timed->timers;
-    th_lock_acquire(&timers->lock); /* a thread that was firing it has finished then */
+    TH_LOCKED(&timers->lock); /* a thread that was firing it has finished then */
     if (th_load_relaxed(&timed->xmark) & TH_TIMED_IN) { /* relaxed: under the lock */
         th_timers_take_out(timers, timed);
     }
-    th_lock_release(&timers->lock);
 }
 
 /* ---- firing ---- */

@@ -148,12 +148,11 @@ bool th_fiber_cache_refill(th_worker *worker) {
 void th_fiber_cache_give(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     th_fiber *fiber = th_fiber_cache_take(worker);
-    th_lock_acquire(&sched->fibers_lock);
+    TH_LOCKED(&sched->fibers_lock);
     fiber->next = sched->fibers;
     sched->fibers = fiber;
     sched->fibers_count++;
     th_store_relaxed(&sched->xfibers_unmeasured, true); /* relaxed: as in spill */
-    th_lock_release(&sched->fibers_lock);
 }
 
 unsigned th_fiber_cache_give_back(th_worker *worker, unsigned most, bool all) {
@@ -184,14 +183,12 @@ unsigned th_fiber_cache_give_back(th_worker *worker, unsigned most, bool all) {
 /* ---- for reclaim.c: while workers are awake ---- */
 
 bool th_fiber_cache_period(thrum_sched *sched, unsigned *unused, bool *deep) {
-    th_lock_acquire(&sched->fibers_lock);
+    TH_LOCKED(&sched->fibers_lock);
     unsigned least = sched->fibers_least;
     sched->fibers_least = sched->fibers_count;
     *unused = least > TH_FIBER_CACHE_STORED ? least - TH_FIBER_CACHE_STORED : 0;
     *deep = sched->fibers_deep && least >= sched->fibers_count / 2;
-    bool more = sched->fibers_deep || sched->fibers_count > TH_FIBER_CACHE_STORED;
-    th_lock_release(&sched->fibers_lock);
-    return more;
+    return sched->fibers_deep || sched->fibers_count > TH_FIBER_CACHE_STORED;
 }
 
 unsigned th_fiber_cache_reclaim(th_worker *worker, unsigned most) {
@@ -212,7 +209,7 @@ bool th_fiber_cache_trim_some(th_worker *worker) {
     for (unsigned i = 0; i < count; i++) {
         th_fiber_trim(worker, some[i]);
     }
-    th_lock_acquire(&sched->fibers_lock);
+    TH_LOCKED(&sched->fibers_lock);
     for (unsigned i = 0; i < count; i++) {
         some[i]->next = sched->fibers_measured;
         sched->fibers_measured = some[i];
@@ -226,6 +223,5 @@ bool th_fiber_cache_trim_some(th_worker *worker) {
         /* relaxed: as in spill */
         th_store_relaxed(&sched->xfibers_unmeasured, sched->fibers_count > TH_FIBER_CACHE_STORED);
     }
-    th_lock_release(&sched->fibers_lock);
     return more;
 }

@@ -112,11 +112,9 @@ TH_NO_TSAN const th_thread *th_edge_thread(const thrum_sched *sched, uint64_t id
 }
 
 bool th_edge_see_id(const thrum_sched *sched, uint64_t id, th_edge *out) {
-    th_lock_acquire(&th_external_lock);
+    TH_LOCKED(&th_external_lock);
     const th_thread *thread = th_edge_thread(sched, id);
-    const bool waits = thread && th_edge_see_thread(thread, out);
-    th_lock_release(&th_external_lock);
-    return waits;
+    return thread && th_edge_see_thread(thread, out);
 }
 
 bool th_edge_leads(const th_edge *a, const th_edge *b) {

@@ -20,10 +20,8 @@ static uint64_t less(uint64_t began, uint64_t ended) {
 
 /* Only timers that have a deadline. */
 static uint64_t timers_of(th_timers *timers) {
-    th_lock_acquire(&timers->lock);
-    const size_t count = timers->wheel.count - timers->wheel.never_count;
-    th_lock_release(&timers->lock);
-    return count;
+    TH_LOCKED(&timers->lock);
+    return timers->wheel.count - timers->wheel.never_count;
 }
 
 static uint64_t larger(uint64_t a, uint64_t b) {
@@ -102,12 +100,11 @@ static void add_counters(th_counters *sum, const th_counters *counters) {
 }
 
 void th_gauges_add_threads(thrum_sched *sched, th_counters *sum) {
-    th_lock_acquire(&th_external_lock); /* no bound thread's counts are being retired */
+    TH_LOCKED(&th_external_lock); /* no bound thread's counts are being retired */
     th_lock_acquire(&sched->bound_lock);
     add_counters(sum, &sched->externals.counters);
     for (const th_worker *w = sched->bound; w; w = w->bound_next) {
         add_counters(sum, &w->counters);
     }
     th_lock_release(&sched->bound_lock);
-    th_lock_release(&th_external_lock);
 }

@@ -31,11 +31,10 @@ bool th_owners_note(th_owners *owners, th_on on, uint64_t waiter, uint64_t holde
 /* Whether it is a bound thread, as which it sleeps: see count_sleepers. */
 static bool is_bound(thrum_sched *sched, uint64_t id) {
     bool is = false;
-    th_lock_acquire(&sched->bound_lock);
+    TH_LOCKED(&sched->bound_lock);
     for (const th_worker *w = sched->bound; w && !is; w = w->bound_next) {
         is = w->home.run_id == id;
     }
-    th_lock_release(&sched->bound_lock);
     return is;
 }
 

@@ -8,7 +8,7 @@
 
 void th_alarm_join(thrum_sched *sched, const th_os_pollset *set) {
     th_alarm *alarm = &sched->alarm;
-    th_lock_acquire(&alarm->lock);
+    TH_LOCKED(&alarm->lock);
     if (alarm->fd == TH_ALARM_NONE) {
         alarm->fd = th_os_alarm_open(); /* a code: it is not tried again */
     }
@@ -16,7 +16,6 @@ void th_alarm_join(thrum_sched *sched, const th_os_pollset *set) {
         ++alarm->sets == sched->workers_regular) {
         th_store_relaxed(&alarm->xready, 1u); /* relaxed: the lock publishes the descriptor */
     }
-    th_lock_release(&alarm->lock);
 }
 
 /* A worker with the alarm in its set is parked: spares do not have it. */
@@ -30,14 +29,13 @@ bool th_alarm_request(thrum_sched *sched, uint64_t word, int64_t at) {
     if (!anyone_hears(sched, word)) {
         return false;
     }
-    th_lock_acquire(&alarm->lock);
+    TH_LOCKED(&alarm->lock);
     /* relaxed: compared with the lock held */
     th_store_relaxed(&alarm->xrequests, alarm->xrequests + 1);
     if (at < alarm->at) {
         alarm->at = at;
         th_os_alarm_set(alarm->fd, at);
     }
-    th_lock_release(&alarm->lock);
     return true;
 }
 
@@ -48,16 +46,14 @@ static void silence(th_alarm *alarm) {
 }
 
 void th_alarm_take(thrum_sched *sched) {
-    th_lock_acquire(&sched->alarm.lock);
+    TH_LOCKED(&sched->alarm.lock);
     silence(&sched->alarm);
-    th_lock_release(&sched->alarm.lock);
 }
 
 void th_alarm_call_off(thrum_sched *sched, uint64_t requests) {
     th_alarm *alarm = &sched->alarm;
-    th_lock_acquire(&alarm->lock);
+    TH_LOCKED(&alarm->lock);
     if (alarm->xrequests == requests && alarm->at != TH_FOREVER) {
         silence(alarm);
     }
-    th_lock_release(&alarm->lock);
 }

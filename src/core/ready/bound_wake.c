@@ -23,12 +23,11 @@ void th_bound_wake_unless(thrum_sched *sched, uint64_t n, int64_t deadline) {
     /* seq: the push, or the look at the deadline, before the sleep words are read; a thread that
      * falls asleep does it the other way round */
     th_fence_seq();
-    th_lock_acquire(&sched->bound_lock);
+    TH_LOCKED(&sched->bound_lock);
     th_worker *w = is_watched(sched, deadline) ? NULL : sched->bound;
     for (; w && n; w = w->bound_next) {
         n -= is_asleep(w) && th_wake_worker(w);
     }
-    th_lock_release(&sched->bound_lock);
 }
 
 void th_bound_wake(thrum_sched *sched, uint64_t n) {

@@ -100,9 +100,8 @@ static th_work *deferred_pop(th_worker *worker, bool spare);
 void th_deferred_began(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     worker->took_deferred = false;
-    th_lock_acquire(&sched->deferred_lock);
+    TH_LOCKED(&sched->deferred_lock);
     sched->deferred_since = 0; /* a stack could be had */
-    th_lock_release(&sched->deferred_lock);
 }
 
 /* Whether a fiber can be spared: a task that suspends needs a spare one, the loop needs none. */

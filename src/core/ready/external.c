@@ -30,10 +30,9 @@ static TH_NO_TSAN th_external *find(th_thread *thread, thrum_sched *sched) {
 static thrum_sched *live; /* every scheduler that has not been stopped, under th_external_lock */
 
 void th_external_open(thrum_sched *sched) {
-    th_lock_acquire(&th_external_lock);
+    TH_LOCKED(&th_external_lock);
     sched->next_live = live;
     live = sched;
-    th_lock_release(&th_external_lock);
 }
 
 void th_external_abandon(void) {
@@ -59,10 +58,8 @@ static bool is_live(const thrum_sched *sched) {
 }
 
 bool th_external_is_live(const thrum_sched *sched) {
-    th_lock_acquire(&th_external_lock);
-    bool result = is_live(sched);
-    th_lock_release(&th_external_lock);
-    return result;
+    TH_LOCKED(&th_external_lock);
+    return is_live(sched);
 }
 
 /* A record for the scheduler; NULL: the scheduler is gone (*gone), or there is no memory. */
@@ -116,12 +113,11 @@ static TH_NO_TSAN th_external *attach(th_thread *thread, thrum_sched *sched, boo
 /* For threads without memory for a record, or without a way to end it with the thread: they share
  * one record, and take turns with it. */
 static th_external *enter_shared(thrum_sched *sched) {
-    th_lock_acquire(&th_external_lock);
+    TH_LOCKED(&th_external_lock);
     bool gone = !is_live(sched);
     if (!gone) {
         th_lock_acquire(&sched->externals.shared_lock);
     }
-    th_lock_release(&th_external_lock);
     return gone ? NULL : &sched->externals.retired;
 }
 
@@ -219,19 +215,17 @@ static void wait_left(thrum_sched *sched) {
             th_backoff(&spins); /* short: no thread waits while it is inside */
         }
     }
-    th_lock_acquire(&sched->externals.shared_lock);
-    th_lock_release(&sched->externals.shared_lock);
+    TH_LOCKED(&sched->externals.shared_lock);
 }
 
 void th_external_wait_left(thrum_sched *sched) {
     th_fence_seq(); /* seq: the caller's flag before xinside is read; th_external_enter */
-    th_lock_acquire(&th_external_lock);
+    TH_LOCKED(&th_external_lock);
     wait_left(sched);
-    th_lock_release(&th_external_lock);
 }
 
 void th_external_close(thrum_sched *sched) {
-    th_lock_acquire(&th_external_lock);
+    TH_LOCKED(&th_external_lock);
     thrum_sched **link = &live;
     while (*link != sched) {
         link = &(*link)->next_live;
@@ -248,7 +242,6 @@ void th_external_close(thrum_sched *sched) {
         th_slab_flush(&r->spawn);
     }
     sched->externals.first = NULL;
-    th_lock_release(&th_external_lock);
 }
 
 static void unlink_of_sched(thrum_sched *sched, th_external *gone) {
@@ -260,7 +253,7 @@ static void unlink_of_sched(thrum_sched *sched, th_external *gone) {
 }
 
 void th_external_retire_all(th_thread *thread) {
-    th_lock_acquire(&th_external_lock);
+    TH_LOCKED(&th_external_lock);
     th_external *r = thread->external;
     thread->external = NULL;
     for (th_external *next; r; r = next) {
@@ -277,5 +270,4 @@ void th_external_retire_all(th_thread *thread) {
         }
         th_os_free(r);
     }
-    th_lock_release(&th_external_lock);
 }

@@ -37,7 +37,7 @@ static void sum_begins(th_activity *sum, const th_activity *activity) {
 /* The ends of all records are read before the begins of any. */
 void th_quiesce_sum(thrum_sched *sched, th_activity *sum) {
     *sum = (th_activity){0};
-    th_lock_acquire(&th_external_lock); /* no record is retired between its thread and the sum */
+    TH_LOCKED(&th_external_lock); /* no record is retired between its thread and the sum */
     th_lock_acquire(&sched->bound_lock);
     for (th_external *r = &sched->externals.retired; r; r = next_record(sched, r)) {
         sum_ends(sum, &r->activity);
@@ -53,7 +53,6 @@ void th_quiesce_sum(thrum_sched *sched, th_activity *sum) {
         sum_begins(sum, &r->activity);
     }
     th_lock_release(&sched->bound_lock);
-    th_lock_release(&th_external_lock);
 }
 
 /* If the sums are equal, there was an instant at which all that had begun had ended. */
@@ -99,11 +98,10 @@ bool th_quiesce_any_body(thrum_sched *sched, uint64_t *bodies) {
 
 bool th_quiesce_lets_go(thrum_sched *sched) {
     bool goes = false;
-    th_lock_acquire(&sched->quiesce_lock);
+    TH_LOCKED(&sched->quiesce_lock);
     for (th_quiesce_waiter *w = sched->quiesce_waiters; w && !goes; w = w->next) {
         goes = w->bound && th_quiesce_now(sched, w->what);
     }
-    th_lock_release(&sched->quiesce_lock);
     return goes;
 }
 

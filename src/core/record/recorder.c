@@ -135,9 +135,8 @@ static void write_slot(thrum_sched *sched, unsigned slot) {
 void th_recorder_write(thrum_sched *sched) {
     const unsigned slot = slot_of(sched);
     if (slot < SLOTS) {
-        th_lock_acquire(&lock);
+        TH_LOCKED(&lock);
         write_slot(sched, slot);
-        th_lock_release(&lock);
     }
 }
 
@@ -146,13 +145,12 @@ void th_recorder_write_stall(thrum_sched *sched) {
     if (slot == SLOTS) {
         return;
     }
-    th_lock_acquire(&lock);
+    TH_LOCKED(&lock);
     const int64_t now = th_os_now();
     if (!stalls_at[slot] || now - stalls_at[slot] >= STALLS_NS) {
         stalls_at[slot] = now;
         write_slot(sched, slot);
     }
-    th_lock_release(&lock);
 }
 
 /* ---- in a handler ---- */

@@ -86,7 +86,7 @@ int th_trace_start(thrum_sched *sched, size_t marks, bool series) {
 
 int th_trace_stop(thrum_sched *sched) {
     th_trace *trace = &sched->trace;
-    th_lock_acquire(&trace->lock);
+    TH_LOCKED(&trace->lock);
     th_lock_acquire(&sched->bound_lock);
     int code = trace->on ? 0 : -EALREADY;
     if (!code) {
@@ -94,7 +94,6 @@ int th_trace_stop(thrum_sched *sched) {
         set_all(sched, 0);
     }
     th_lock_release(&sched->bound_lock);
-    th_lock_release(&trace->lock);
     return code;
 }
 

@@ -357,11 +357,10 @@ static TH_INLINE_NO_TSAN bool shown_by(const th_external *r, th_shown *out) {
 unsigned th_report_threads(thrum_sched *sched, unsigned first, th_shown waits[], unsigned max) {
     unsigned n = 0;
     unsigned i = 0;
-    th_lock_acquire(&th_external_lock); /* so that no record is retired, and its thread lives */
+    TH_LOCKED(&th_external_lock); /* so that no record is retired, and its thread lives */
     for (const th_external *r = sched->externals.first; r && n < max; r = r->next_of_sched) {
         n += shown_by(r, &waits[n]) && i++ >= first;
     }
-    th_lock_release(&th_external_lock);
     return n;
 }
 

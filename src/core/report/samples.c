@@ -59,14 +59,13 @@ void th_samples_look(thrum_sched *sched, th_samples *samples) {
             samples->own++;
         }
     }
-    th_lock_acquire(&sched->bound_lock);
+    TH_LOCKED(&sched->bound_lock);
     for (const th_worker *w = sched->bound; w; w = w->bound_next) {
         if (see(w, &fn, name)) { /* else the thread runs its own code, or waits */
             samples->samples++;
             count(samples, fn, name);
         }
     }
-    th_lock_release(&sched->bound_lock);
 }
 
 /* ---- reporting ---- */

@@ -10,7 +10,7 @@
 
 void **th_sched_driver_slot(thrum_sched *sched, const th_driver *driver) {
     void **slot = NULL;
-    th_lock_acquire(&sched->drivers_lock);
+    TH_LOCKED(&sched->drivers_lock);
     for (int i = 0; i < TH_DRIVERS_MAX; i++) {
         if (!sched->drivers[i]) {
             sched->drivers[i] = driver;
@@ -20,7 +20,6 @@ void **th_sched_driver_slot(thrum_sched *sched, const th_driver *driver) {
             break;
         }
     }
-    th_lock_release(&sched->drivers_lock);
     return slot;
 }
 
@@ -44,7 +43,7 @@ void *th_sched_driver(thrum_sched *sched, const th_driver *driver) {
 
 void th_drivers_metrics(const thrum_sched *of, thrum_metrics *metrics) {
     thrum_sched *sched = (thrum_sched *)(uintptr_t)of; /* only its lock is written */
-    th_lock_acquire(&sched->drivers_lock);             /* no instance is stopped meanwhile */
+    TH_LOCKED(&sched->drivers_lock);                   /* no instance is stopped meanwhile */
     for (int i = 0; i < TH_DRIVERS_MAX; i++) {
         /* pairs: th_sched_driver; the instance */
         void *instance = th_load_acquire(&sched->driver_instances[i]);
@@ -52,15 +51,13 @@ void th_drivers_metrics(const thrum_sched *of, thrum_metrics *metrics) {
             sched->drivers[i]->metrics(instance, metrics);
         }
     }
-    th_lock_release(&sched->drivers_lock);
 }
 
 static void *take_instance(thrum_sched *sched, int i) {
-    th_lock_acquire(&sched->drivers_lock);
+    TH_LOCKED(&sched->drivers_lock);
     void *instance = sched->driver_instances[i];
     /* relaxed: readings of the metrics have the lock; no task is left that could ask or make one */
     th_store_relaxed(&sched->driver_instances[i], NULL);
-    th_lock_release(&sched->drivers_lock);
     return instance;
 }
 

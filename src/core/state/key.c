@@ -43,7 +43,7 @@ int thrum_key_create(thrum_key *key, void (*destructor)(void *value)) {
         return -EINVAL;
     }
     int result = -EAGAIN;
-    th_lock_acquire(&th_keys_lock);
+    TH_LOCKED(&th_keys_lock);
     for (uint32_t i = 0; i < THRUM_KEYS_MAX; i++) {
         uint32_t serial = th_load_relaxed(&keys[i].xserial); /* relaxed: under the lock */
         if (!(serial & 1)) {
@@ -55,18 +55,16 @@ int thrum_key_create(thrum_key *key, void (*destructor)(void *value)) {
             break;
         }
     }
-    th_lock_release(&th_keys_lock);
     return result;
 }
 
 int thrum_key_delete(thrum_key key) {
-    th_lock_acquire(&th_keys_lock);
+    TH_LOCKED(&th_keys_lock);
     uint32_t serial = serial_of(key);
     if (serial) {
         /* relaxed: no other call may use the key meanwhile */
         th_store_relaxed(&keys[key.index - 1].xserial, serial + 1);
     }
-    th_lock_release(&th_keys_lock);
     return serial ? 0 : -EINVAL;
 }
 

@@ -258,7 +258,7 @@ void th_slab_flush(th_slab_cache *cache) {
     if (!slab) {
         return;
     }
-    th_lock_acquire(&slab->lock);
+    TH_LOCKED(&slab->lock);
     if (cache->spare) {
         put_magazine(slab, cache->spare);
         cache->spare = NULL;
@@ -269,7 +269,6 @@ void th_slab_flush(th_slab_cache *cache) {
         put_loose(slab, object);
     }
     cache->count = 0;
-    th_lock_release(&slab->lock);
 }
 
 static void slab_free(th_slab *slab) {
@@ -324,19 +323,18 @@ void th_slab_close(th_slab *slab) {
 
 void th_slab_each(th_slab *slab, void (*see)(void *ctx, void *object), void *ctx) {
     const size_t count = per_chunk(slab);
-    th_lock_acquire(&slab->lock);
+    TH_LOCKED(&slab->lock);
     for (size_t i = 0; i < slab->chunks_count; i++) {
         for (size_t j = 0; j < count; j++) {
             see(ctx, (char *)slab->chunks[i] + CHUNK_HEAD + j * slab->object_size);
         }
     }
-    th_lock_release(&slab->lock);
 }
 
 /* ---- giving memory back ---- */
 
 bool th_slab_period(th_slab *slab, bool first) {
-    th_lock_acquire(&slab->lock);
+    TH_LOCKED(&slab->lock);
     size_t unused = slab->magazines_least;
     slab->magazines_least = slab->magazines_count;
     if (slab->magazines_put_back > slab->magazines_count) {
@@ -347,7 +345,6 @@ bool th_slab_period(th_slab *slab, bool first) {
     if (!slab->open) {
         slab->put_back = 0; /* else the objects in hand are still to be put back, and counted */
     }
-    th_lock_release(&slab->lock);
     return more || slab->open;
 }
 
@@ -442,7 +439,7 @@ static void gather_loose(th_slab *slab) {
 /* Some objects of the chunk are in use: the ones in hand go back to the depot. */
 static void put_back(th_slab *slab, th_slab_chunk *chunk) {
     close_chunk(slab, chunk);
-    th_lock_acquire(&slab->lock);
+    TH_LOCKED(&slab->lock);
     for (; chunk->count >= TH_MAGAZINE; chunk->count -= TH_MAGAZINE) {
         th_slab_object *first = chunk->objects;
         chunk->objects = cut(first, TH_MAGAZINE);
@@ -455,7 +452,6 @@ static void put_back(th_slab *slab, th_slab_chunk *chunk) {
         put_loose(slab, object);
     }
     gather_loose(slab);
-    th_lock_release(&slab->lock);
 }
 
 bool th_slab_reclaim(th_slab *slab) {
@@ -467,10 +463,9 @@ bool th_slab_reclaim(th_slab *slab) {
         put_back(slab, slab->open);
         return true;
     }
-    th_lock_acquire(&slab->lock);
+    TH_LOCKED(&slab->lock);
     slab->magazines_put_back = slab->put_back;
     slab->out_then = out(slab);
     slab->magazines_least = slab->magazines_count; /* the magazines in hand were not in use */
-    th_lock_release(&slab->lock);
     return false;
 }

@@ -245,7 +245,7 @@ static void take_one(th_timers *timers, th_timer *timer, cancelled *taken) {
 static void take_cancelled(th_timers *timers, bool all, cancelled *taken) {
     th_wheel *wheel = &timers->wheel;
     th_timer *timer;
-    th_lock_acquire(&timers->lock);
+    TH_LOCKED(&timers->lock);
     if (all) {
         timers->special |= TH_TIMERS_CANCELLED;
         th_timer *next;
@@ -260,7 +260,6 @@ static void take_cancelled(th_timers *timers, bool all, cancelled *taken) {
             take_one(timers, timer, taken);
         }
     }
-    th_lock_release(&timers->lock);
 }
 
 /* Nothing is made due before all that waits has been taken out, so this returns. */

@@ -131,11 +131,10 @@ void th_tick_marks_note(thrum_sched *sched, int64_t now) {
 
 void th_tick_marks_note_all(thrum_sched *sched, int64_t now) {
     th_tick_marks_note(sched, now);
-    th_lock_acquire(&sched->bound_lock);
+    TH_LOCKED(&sched->bound_lock);
     for (th_worker *w = TH_LIMIT(sched->bound, NULL); w; w = w->bound_next) {
         note(w, now);
     }
-    th_lock_release(&sched->bound_lock);
 }
 
 /* ---- asking ---- */
@@ -189,8 +188,7 @@ int64_t th_tick_marks_queued(const th_worker *worker, int64_t now) {
 
 int64_t th_tick_marks_injected(const thrum_sched *sched, int64_t now) {
     th_inject_marks *marks = (th_inject_marks *)(uintptr_t)&sched->inject_marks; /* its lock */
-    th_lock_acquire(&marks->lock);
+    TH_LOCKED(&marks->lock);
     const int64_t since = th_inject_is_empty(&sched->inject) ? 0 : marks->since;
-    th_lock_release(&marks->lock);
     return since && now > since ? now - since : 0;
 }

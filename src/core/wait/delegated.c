@@ -20,17 +20,16 @@ void th_delegated_list_slow(th_fiber *fiber) {
     thrum_handle *handle = fiber->inherited.handle;
     fiber->delegated = TH_DELEGATED_LISTED;
     fiber->delegated_prev = NULL;
-    th_lock_acquire(&handle->delegated_lock);
+    TH_LOCKED(&handle->delegated_lock);
     fiber->delegated_next = handle->delegated;
     if (handle->delegated) {
         handle->delegated->delegated_prev = fiber;
     }
     handle->delegated = fiber;
-    th_lock_release(&handle->delegated_lock);
 }
 
 static void unlist(thrum_handle *handle, th_fiber *fiber) {
-    th_lock_acquire(&handle->delegated_lock);
+    TH_LOCKED(&handle->delegated_lock);
     if (fiber->delegated_next) {
         fiber->delegated_next->delegated_prev = fiber->delegated_prev;
     }
@@ -39,7 +38,6 @@ static void unlist(thrum_handle *handle, th_fiber *fiber) {
     } else {
         handle->delegated = fiber->delegated_next;
     }
-    th_lock_release(&handle->delegated_lock);
 }
 
 void th_delegated_end(void) {

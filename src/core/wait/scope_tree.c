@@ -25,12 +25,11 @@ static bool is_stopped(const th_scope *scope) {
 
 /* From now on new children are born cancelled. The first reason given stays. */
 static void give_reason(th_scope *scope, int why) {
-    th_lock_acquire(&scope->lock);
+    TH_LOCKED(&scope->lock);
     scope->cancelled = true;
     if (!scope->first) {
         scope->first = is_stopped(scope) ? -ECANCELED : why;
     }
-    th_lock_release(&scope->lock);
 }
 
 /* ---- lists, under th_cancel_lock ---- */
@@ -120,11 +119,10 @@ bool th_scope_is_innermost(const th_scope *scope) {
 
 /* Takes an empty scope off the list of a cancel that has found it and not reached it yet. */
 static void forget(th_scope *scope) {
-    th_lock_acquire(&th_cancel_lock);
+    TH_LOCKED(&th_cancel_lock);
     if (scope->link) {
         take(scope);
     }
-    th_lock_release(&th_cancel_lock);
 }
 
 void th_scope_close(th_scope *scope) {
@@ -143,9 +141,8 @@ void th_scope_close(th_scope *scope) {
 /* ---- children and timers ---- */
 
 void th_scope_count(th_scope *scope, size_t *count) {
-    th_lock_acquire(&scope->lock);
+    TH_LOCKED(&scope->lock);
     ++*count;
-    th_lock_release(&scope->lock);
 }
 
 /* With the lock, which it gives up: one less. */
@@ -168,7 +165,7 @@ void th_scope_leave(th_scope *scope, size_t *count) {
 }
 
 void th_scope_child_begins(th_scope *scope, thrum_handle *handle) {
-    th_lock_acquire(&scope->lock);
+    TH_LOCKED(&scope->lock);
     scope->living++;
     handle->scope = scope;
     /* relaxed: published with the task; only its own run reads a part's word already */
@@ -180,7 +177,6 @@ void th_scope_child_begins(th_scope *scope, thrum_handle *handle) {
         scope->children->scope_prev = handle;
     }
     scope->children = handle;
-    th_lock_release(&scope->lock);
 }
 
 void th_scope_child_ended(thrum_handle *handle, int result) {
@@ -275,12 +271,11 @@ static void visit_task(cancel *c, thrum_handle *handle) {
     if (fiber) {
         visit_fiber(c, fiber, handle);
     }
-    th_lock_acquire(&handle->delegated_lock); /* so that none of them is gone */
+    TH_LOCKED(&handle->delegated_lock); /* so that none of them is gone */
     for (th_fiber *delegated = handle->delegated; delegated;
          delegated = delegated->delegated_next) {
         visit_fiber(c, delegated, handle);
     }
-    th_lock_release(&handle->delegated_lock);
 }
 
 static void flag(thrum_handle *handle) {
@@ -291,7 +286,7 @@ static void flag(thrum_handle *handle) {
 
 /* Flags or visits the next child of the scope. False: there is none left. */
 static bool next_child(cancel *c, th_scope *scope, bool visit) {
-    th_lock_acquire(&scope->lock); /* so that the child is not gone */
+    TH_LOCKED(&scope->lock); /* so that the child is not gone */
     thrum_handle *child = scope->cursor;
     if (child) {
         scope->cursor = child->scope_next;
@@ -301,16 +296,14 @@ static bool next_child(cancel *c, th_scope *scope, bool visit) {
             flag(child);
         }
     }
-    th_lock_release(&scope->lock);
     return child != NULL;
 }
 
 /* From now on new children are born cancelled; the cursor is at the first living one. */
 static void begin(th_scope *scope, int why) {
     give_reason(scope, why);
-    th_lock_acquire(&scope->lock);
+    TH_LOCKED(&scope->lock);
     scope->cursor = scope->children;
-    th_lock_release(&scope->lock);
 }
 
 /* Goes through all scopes of a list, which is then empty; moves them to `to`, if not NULL. */

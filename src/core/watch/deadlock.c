@@ -30,7 +30,7 @@ typedef struct sleepers {
 } sleepers;
 
 static sleepers count_sleepers(thrum_sched *sched) {
-    th_lock_acquire(&sched->bound_lock);
+    TH_LOCKED(&sched->bound_lock);
     sleepers s = {.all = true, .binds = sched->bound_binds};
     for (const th_worker *w = sched->bound; w; w = w->bound_next) {
         if (w->gone) {
@@ -46,7 +46,6 @@ static sleepers count_sleepers(thrum_sched *sched) {
         bool claimed = !(th_load_relaxed(&w->xsleep) & TH_SLEEP_PARKED);
         s.all = s.all && (sleeps & 1) && !claimed;
     }
-    th_lock_release(&sched->bound_lock);
     return s;
 }
 
@@ -60,7 +59,7 @@ static void wakes(th_worker *worker) {
 /* Whether a deadline is pending, or a task waits for something outside the process. */
 static bool any_in(th_timers *timers) {
     /* A timer that was taken out and has begun is counted (th_timers_fire). */
-    th_lock_acquire(&timers->lock);
+    TH_LOCKED(&timers->lock);
     bool any = th_load_relaxed(&timers->xearliest) != INT64_MAX; /* relaxed: the lock is ours */
     for (th_timer *t = th_wheel_next(&timers->wheel, NULL); t && !any;
          t = th_wheel_next(&timers->wheel, t)) {
@@ -69,7 +68,6 @@ static bool any_in(th_timers *timers) {
               /* relaxed: a task that is made due at this moment is counted (th_task_is_due) */
               (th_load_relaxed(&timed->xword) & TH_TASK_PLACE) != 0;
     }
-    th_lock_release(&timers->lock);
     return any;
 }
 
@@ -78,11 +76,10 @@ static bool any_timer(thrum_sched *sched) {
     for (unsigned i = 0; i < sched->workers_count && !any; i++) {
         any = any_in(&sched->workers[i].own_timers);
     }
-    th_lock_acquire(&sched->bound_lock);
+    TH_LOCKED(&sched->bound_lock);
     for (th_worker *w = sched->bound; w && !any; w = w->bound_next) {
         any = any_in(&w->own_timers);
     }
-    th_lock_release(&sched->bound_lock);
     return any;
 }
 
@@ -155,11 +152,10 @@ static bool is_deadlocked(thrum_sched *sched, th_deadlock_place *place) {
 static bool any_plain_runs(thrum_sched *sched) {
     const th_thread *self = th_thread_self();
     bool any = false;
-    th_lock_acquire(&th_external_lock); /* no thread of a record ends meanwhile */
+    TH_LOCKED(&th_external_lock); /* no thread of a record ends meanwhile */
     for (const th_external *r = sched->externals.first; r && !any; r = r->next_of_sched) {
         any = r->thread != self && th_os_thread_runs(r->number);
     }
-    th_lock_release(&th_external_lock);
     return any;
 }
 
@@ -234,24 +230,21 @@ static void snapshot(thrum_sched *sched) {
 
 static void parked(thrum_sched *sched) {
     if (is_unwatched(sched)) {
-        th_lock_acquire(&sched->deadlock_lock);
+        TH_LOCKED(&sched->deadlock_lock);
         snapshot(sched);
-        th_lock_release(&sched->deadlock_lock);
     }
 }
 
 static void sleeps(th_worker *worker) {
-    th_lock_acquire(&worker->sched->deadlock_lock);
+    TH_LOCKED(&worker->sched->deadlock_lock);
     th_store_relaxed(&worker->xsleeps, worker->xsleeps + 1); /* relaxed: published by the lock */
     snapshot(worker->sched);
-    th_lock_release(&worker->sched->deadlock_lock);
 }
 
 static void leaves(th_worker *worker) {
-    th_lock_acquire(&worker->sched->deadlock_lock);
+    TH_LOCKED(&worker->sched->deadlock_lock);
     worker->gone = true;
     snapshot(worker->sched);
-    th_lock_release(&worker->sched->deadlock_lock);
 }
 
 const th_watch th_deadlock_watch = {

@@ -127,17 +127,16 @@ static void serve(void *arg) {
 /* ---- beginning and ending ---- */
 
 static void enlist(thrum_sched *sched) {
-    th_lock_acquire(&lock);
+    TH_LOCKED(&lock);
     /* relaxed: signals from before the start ask nothing of it */
     sched->asked_told = th_load_relaxed(&xcame[sched->config.dump_signal]);
     sched->next_asked = asked;
     asked = sched;
-    th_lock_release(&lock);
 }
 
 /* True: it was there. */
 static bool strike(thrum_sched *sched) {
-    th_lock_acquire(&lock);
+    TH_LOCKED(&lock);
     thrum_sched **at = &asked;
     while (*at && *at != sched) {
         at = &(*at)->next_asked;
@@ -146,7 +145,6 @@ static bool strike(thrum_sched *sched) {
     if (found) {
         *at = sched->next_asked;
     }
-    th_lock_release(&lock);
     return found;
 }
 
@@ -182,7 +180,7 @@ static void unuse(int signal) {
 }
 
 static int begin(thrum_sched *sched, int signal) {
-    th_lock_acquire(&turn);
+    TH_LOCKED(&turn);
     int code = use(signal);
     if (!code) {
         enlist(sched);
@@ -192,7 +190,6 @@ static int begin(thrum_sched *sched, int signal) {
     if (code && strike(sched)) {
         unuse(signal);
     }
-    th_lock_release(&turn);
     return code;
 }
 
@@ -223,7 +220,7 @@ void th_dump_signal_end(thrum_sched *sched, int64_t deadline) {
         return;
     }
     await_dump(sched, deadline); /* not with `turn`: others start and stop meanwhile */
-    th_lock_acquire(&turn);
+    TH_LOCKED(&turn);
     unuse(sched->config.dump_signal);
     if (--asked_count == 0) {
         th_lock_acquire(&lock);
@@ -234,7 +231,6 @@ void th_dump_signal_end(thrum_sched *sched, int64_t deadline) {
         th_os_thread_join(thread);
         over = false; /* no thread is left that reads it */
     }
-    th_lock_release(&turn);
 }
 
 void th_dump_signal_in_child(void) {

@@ -98,7 +98,7 @@ static th_stalled *kept(const thrum_sched *sched, uint64_t number) {
 /* Before its names are known. Its number. */
 static uint64_t keep(thrum_sched *sched, const th_stall *stall) {
     struct th_stalls_memory *memory = sched->stalls.memory;
-    th_lock_acquire(&sched->stalls.lock);
+    TH_LOCKED(&sched->stalls.lock);
     const uint64_t number = ++memory->told;
     th_stalled *stalled = &memory->latest[number % TH_STALLED_MAX];
     *stalled = (th_stalled){.number = number,
@@ -108,7 +108,6 @@ static uint64_t keep(thrum_sched *sched, const th_stall *stall) {
                             .worker = stall->worker->index,
                             .id = stall->id};
     memcpy(stalled->name, stall->name, sizeof stalled->name);
-    th_lock_release(&sched->stalls.lock);
     return number;
 }
 
@@ -133,31 +132,29 @@ static void keep_texts(th_text *text, const th_stall *stall, uint64_t number) {
         char found[TH_CALL_TEXT];
         copy_text(function, th_code_names_function(&text->names, stall->fn, found));
     }
-    th_lock_acquire(&text->sched->stalls.lock);
+    TH_LOCKED(&text->sched->stalls.lock);
     th_stalled *stalled = kept(text->sched, number);
     if (stalled) {
         stalled->waits = stall->waits;
         memcpy(stalled->function, function, sizeof function);
         memcpy(stalled->call, call, sizeof call);
     }
-    th_lock_release(&text->sched->stalls.lock);
 }
 
 /* A run that was reported goes on, or is over. */
 static void follow(thrum_sched *sched, uint64_t number, int64_t now, bool over) {
-    th_lock_acquire(&sched->stalls.lock);
+    TH_LOCKED(&sched->stalls.lock);
     th_stalled *stalled = kept(sched, number);
     if (stalled) {
         stalled->over = over;
         stalled->until = over ? stalled->until : now;
     }
-    th_lock_release(&sched->stalls.lock);
 }
 
 unsigned th_stalls_latest(thrum_sched *sched, th_stalled out[]) {
     const struct th_stalls_memory *memory = sched->stalls.memory;
     unsigned n = 0;
-    th_lock_acquire(&sched->stalls.lock);
+    TH_LOCKED(&sched->stalls.lock);
     for (uint64_t number = memory ? memory->told : 0; number && n < TH_STALLED_MAX; number--) {
         out[n] = memory->latest[number % TH_STALLED_MAX];
         const th_worker *worker = &sched->workers[out[n].worker];
@@ -166,7 +163,6 @@ unsigned th_stalls_latest(thrum_sched *sched, th_stalled out[]) {
         out[n].over = out[n].over || moved || th_seems_parked(worker);
         n++;
     }
-    th_lock_release(&sched->stalls.lock);
     return n;
 }
 

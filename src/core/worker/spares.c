@@ -121,11 +121,10 @@ static void begin(th_worker *worker, int64_t now) {
     th_store_relaxed(&set->xidle_spares, set->xidle_spares - 1);
     th_and_relaxed(&worker->xsleep, ~TH_SLEEP_MONITOR); /* relaxed: its own bit */
     if (th_workers_end(sched) <= worker->index) {
-        th_lock_acquire(&sched->bound_lock); /* a trace begins with it */
+        TH_LOCKED(&sched->bound_lock); /* a trace begins with it */
         th_trace_joins(sched, worker);
         /* pairs: th_workers_end; its queues are made */
         th_store_release(&sched->xworkers_end, worker->index + 1);
-        th_lock_release(&sched->bound_lock);
     }
     unsigned i = 0;
     while (i < sched->workers_count && (!set->held[i].held || set->held[i].spare >= 0)) {
@@ -311,13 +310,12 @@ static bool holds_nothing(th_worker *worker) {
 /* Pinned work has called it while it was idle: it takes part like any other. */
 static void come_for_own(th_worker *worker) {
     thrum_sched *sched = worker->sched;
-    th_lock_acquire(&sched->spare_set.lock);
+    TH_LOCKED(&sched->spare_set.lock);
     if (sched->spare_set.xmonitor == worker->index) {
         /* relaxed: it is dormant no longer, if it was; a rouser that came before does no harm */
         th_and_relaxed(&sched->xpark, ~TH_PARK_DORMANT);
     }
     begin(worker, th_os_now());
-    th_lock_release(&sched->spare_set.lock);
 }
 
 /* Whether the worker is to become idle. */
@@ -333,7 +331,7 @@ static bool is_over(th_worker *worker) {
         return false;
     }
     worker->stint.looked_at = now;
-    th_lock_acquire(&set->lock); /* not only tried: the monitor that wakes it has the lock */
+    TH_LOCKED(&set->lock); /* not only tried: the monitor that wakes it has the lock */
     /* If there is no monitor, or it is dormant, no other spare looks. */
     int64_t unseen = now - set->looked_at;
     int64_t patience = set->has_monitor ? interval + interval / 2 : interval;
@@ -348,7 +346,6 @@ static bool is_over(th_worker *worker) {
     if (over) {
         end(worker);
     }
-    th_lock_release(&set->lock);
     return over;
 }
 
@@ -363,13 +360,12 @@ static bool is_wanted(th_worker *worker) {
 static void note_held(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     const unsigned end = th_workers_end(sched);
-    th_lock_acquire(&sched->spare_set.lock);
+    TH_LOCKED(&sched->spare_set.lock);
     for (unsigned i = 0; i < end; i++) {
         /* relaxed: only whether it moves */
         uint64_t tick = th_load_relaxed(&sched->workers[i].xtick);
         worker->rounds.seen_ticks[i] = sched->spare_set.held[i].held ? tick : tick - 1;
     }
-    th_lock_release(&sched->spare_set.lock);
 }
 
 /* Work queued by the held-up workers comes first, or it would wait for as long as they do. */
@@ -442,15 +438,12 @@ void th_spares_start(thrum_sched *sched) {
     if (sched->workers_count == sched->workers_regular) {
         return;
     }
-    th_lock_acquire(&sched->spare_set.lock);
+    TH_LOCKED(&sched->spare_set.lock);
     hand_on(NULL, sched, th_os_now());
-    th_lock_release(&sched->spare_set.lock);
 }
 
 unsigned th_spares_close(thrum_sched *sched) {
-    th_lock_acquire(&sched->spare_set.lock);
+    TH_LOCKED(&sched->spare_set.lock);
     sched->spare_set.closed = true;
-    unsigned started = sched->spare_set.started;
-    th_lock_release(&sched->spare_set.lock);
-    return started;
+    return sched->spare_set.started;
 }
