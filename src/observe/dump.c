@@ -44,8 +44,7 @@ static void add_descriptor(th_text *text, const void *direction, uint32_t turn) 
     th_told told;
     th_text_add(text, ", \"fd\": %d", th_world_known()->number(direction));
     if (th_world_known()->tell(direction, turn, &told)) {
-        th_text_add(text, ", \"descriptor\": ");
-        th_text_add_quoted(text, told.text);
+        th_text_add_quoted(text, ", \"descriptor\": ", told.text);
         th_text_add(text, told.listens ? ", \"listens\": true" : "");
     }
 }
@@ -70,11 +69,12 @@ static void add_world(th_text *text, const th_seen *seen) {
     } else if (seen->on == TH_ON_SIGNAL) {
         add_signals(text, seen->signals);
     } else if (seen->on != TH_ON_AMONG) {
-        th_text_add(text, seen->on == TH_ON_NAME      ? ", \"host\": "
-                          : seen->on == TH_ON_FILE    ? ", \"call\": "
-                          : seen->on == TH_ON_OUTSIDE ? ", \"what\": "
-                                                      : ", \"address\": ");
-        th_text_add_quoted(text, seen->joined);
+        th_text_add_quoted(text,
+                           seen->on == TH_ON_NAME      ? ", \"host\": "
+                           : seen->on == TH_ON_FILE    ? ", \"call\": "
+                           : seen->on == TH_ON_OUTSIDE ? ", \"what\": "
+                                                       : ", \"address\": ",
+                           seen->joined);
     }
 }
 
@@ -88,8 +88,7 @@ static void add_holder(th_text *text, const th_seen *seen) {
                     (unsigned)seen->holder);
     }
     if (seen->joined[0]) {
-        th_text_add(text, ", \"joined\": ");
-        th_text_add_quoted(text, seen->joined);
+        th_text_add_quoted(text, ", \"joined\": ", seen->joined);
     }
 }
 
@@ -119,8 +118,7 @@ static void add_calls(th_text *text, const th_seen *seen, unsigned number) {
     th_text_add(text, ", \"calls\": [");
     while (told < text->calls_max &&
            (call = th_backtrace_next(text->backtrace, number, seen->calls, &at, told))) {
-        th_text_add(text, told++ ? ", " : "");
-        th_text_add_quoted(text, call);
+        th_text_add_quoted(text, told++ ? ", " : "", call);
     }
     th_text_add(text, "]");
 }
@@ -140,7 +138,7 @@ void th_dump_add_who(th_text *text, bool root, unsigned worker, uint64_t id, con
         th_text_add(text, "{\"thread\": %u", worker);
     } else {
         th_text_add(text, "{\"id\": \"%u.%u\", \"name\": ", (unsigned)(id >> 32), (unsigned)id);
-        th_text_add_quoted(text, name);
+        th_text_add_quoted(text, "", name);
     }
 }
 
@@ -159,8 +157,8 @@ static void add_fiber(th_text *text, const th_seen *seen, unsigned number, int g
     /* Calls are more informative than the function that they began with. */
     if (seen->fn && (seen->state == TH_SEEN_RUNNING || !text->backtrace)) {
         char function[TH_CALL_TEXT];
-        th_text_add(text, ", \"function\": ");
-        th_text_add_quoted(text, th_code_names_function(&text->names, seen->fn, function));
+        th_text_add_quoted(
+            text, ", \"function\": ", th_code_names_function(&text->names, seen->fn, function));
     }
     if (seen->held) {
         add_wait(text, seen);
@@ -316,7 +314,7 @@ static void add_threads(th_text *text) {
 static void add_task(th_text *text, const th_listed *listed) {
     char name[TH_CALL_TEXT];
     th_text_add(text, "{\"task\": \"0x%" PRIxPTR "\", \"function\": ", (uintptr_t)listed->task);
-    th_text_add_quoted(text, th_code_names_function(&text->names, listed->fn, name));
+    th_text_add_quoted(text, "", th_code_names_function(&text->names, listed->fn, name));
     th_text_add(
         text, ", \"on\": \"%s\"",
         th_on_name(th_world_known()->writes(listed->direction) ? TH_ON_OUTPUT : TH_ON_INPUT));
@@ -366,8 +364,7 @@ void th_dump_add(th_text *text) {
     th_gauges gauges;
     th_gauges_take(text->sched, &gauges);
     th_code_names_begin(&text->names, text->sched);
-    th_text_add(text, "{\"sched\": ");
-    th_text_add_quoted(text, sched->name);
+    th_text_add_quoted(text, "{\"sched\": ", sched->name);
     th_text_add(text,
                 ",\n \"alive\": %" PRIu64 ", \"runnable\": %" PRIu64 ", \"deferred\": %" PRIu64
                 ", \"timers\": %" PRIu64,
@@ -393,8 +390,7 @@ void th_dump_add(th_text *text) {
 /* ---- Prometheus ---- */
 
 static void add_sample(th_text *text, const char *state, const char *on, uint64_t count) {
-    th_text_add(text, "thrum_fibers{sched=");
-    th_text_add_quoted(text, text->sched->name);
+    th_text_add_quoted(text, "thrum_fibers{sched=", text->sched->name);
     th_text_add(text, ",state=\"%s\",on=\"%s\"} %" PRIu64 "\n", state, on, count);
 }
 

@@ -105,12 +105,10 @@ static void add_stalled(th_text *text, const th_stalled *stalled, int64_t now) {
     th_text_add(text, ", \"over\": %s, \"in_system_call\": %s", stalled->over ? "true" : "false",
                 stalled->waits ? "true" : "false");
     if (stalled->function[0]) {
-        th_text_add(text, ", \"function\": ");
-        th_text_add_quoted(text, stalled->function);
+        th_text_add_quoted(text, ", \"function\": ", stalled->function);
     }
     if (stalled->call[0]) {
-        th_text_add(text, ", \"call\": ");
-        th_text_add_quoted(text, stalled->call);
+        th_text_add_quoted(text, ", \"call\": ", stalled->call);
     }
     th_text_add(text, "}");
 }
@@ -131,8 +129,7 @@ void th_live_add_top(th_text *text) {
     th_samples *samples = text->sched->samples;
     ask();
     th_code_names_begin(&text->names, text->sched);
-    th_text_add(text, "{\"sched\": ");
-    th_text_add_quoted(text, text->sched->name);
+    th_text_add_quoted(text, "{\"sched\": ", text->sched->name);
     if (samples) {
         th_text_add(text, ",\n ");
         th_samples_add(text, samples);
@@ -191,8 +188,7 @@ void th_live_add_waits(th_text *text) {
     longest found = {0};
     const int64_t now = th_os_now();
     const uint64_t waiting = find_longest(text->sched, &found);
-    th_text_add(text, "{\"sched\": ");
-    th_text_add_quoted(text, text->sched->name);
+    th_text_add_quoted(text, "{\"sched\": ", text->sched->name);
     th_text_add(text, ",\n \"now\": %" PRId64 ", \"waiting\": %" PRIu64 ", \"wait\": [", now,
                 waiting);
     th_code_names_begin(&text->names, text->sched);

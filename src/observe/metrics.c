@@ -291,8 +291,7 @@ static void print_ranges(th_text *text, unsigned workers) {
 
 static void print_text(th_text *text) {
     unsigned workers = th_workers_end(text->sched);
-    th_text_add(text, "scheduler ");
-    th_text_add_quoted(text, text->sched->name);
+    th_text_add_quoted(text, "scheduler ", text->sched->name);
     th_text_add(text, ", %u worker%s\n", workers, workers == 1 ? "" : "s");
     if (workers <= COLUMNS_MAX) {
         print_columns(text, workers);
@@ -320,7 +319,7 @@ static void print_sample(th_text *text, const field *f, const char *worker, uint
     char name[SAMPLE_NAME];
     name_sample(f, name);
     th_text_add(text, "%s{sched=", name);
-    th_text_add_quoted(text, text->sched->name);
+    th_text_add_quoted(text, "", text->sched->name);
     if (worker) {
         th_text_add(text, ",worker=\"%s\"", worker);
     }
@@ -338,8 +337,7 @@ static void print_sample(th_text *text, const field *f, const char *worker, uint
 static void print_prometheus(th_text *text) {
     unsigned workers = th_workers_end(text->sched);
     th_text_add(text, "# HELP thrum_workers Threads that run tasks.\n# TYPE thrum_workers gauge\n");
-    th_text_add(text, "thrum_workers{sched=");
-    th_text_add_quoted(text, text->sched->name);
+    th_text_add_quoted(text, "thrum_workers{sched=", text->sched->name);
     th_text_add(text, "} %u\n", workers);
     thrum_metrics external;
     thrum_metrics all;
@@ -389,8 +387,7 @@ static void print_object(th_text *text, const thrum_metrics *m, bool (*has)(cons
 void th_metrics_add(th_text *text) {
     unsigned workers = th_workers_end(text->sched);
     thrum_metrics m;
-    th_text_add(text, "{\"sched\": ");
-    th_text_add_quoted(text, text->sched->name);
+    th_text_add_quoted(text, "{\"sched\": ", text->sched->name);
     th_text_add(text, ",\n \"workers\": %u,\n \"all\": ", workers);
     read_all(text->sched, &m);
     print_object(text, &m, whole_has);

@@ -117,8 +117,7 @@ static void send_page(void *ctx, const char *bytes, size_t length) {
 }
 
 static void add_hello(th_text *text) {
-    th_text_add(text, "{\"sched\": ");
-    th_text_add_quoted(text, text->sched->name);
+    th_text_add_quoted(text, "{\"sched\": ", text->sched->name);
     th_text_add(text, ", \"pid\": %d, \"version\": \"%d.%d.%d\", \"now\": %" PRId64 "}\n",
                 th_os_pid(), THRUM_VERSION_MAJOR, THRUM_VERSION_MINOR, THRUM_VERSION_PATCH,
                 th_os_now());

@@ -80,8 +80,7 @@ static void add_member(th_text *text, const th_edge *edge, const th_edge *next) 
     th_words_who(text, &seen);
     th_text_add(text, " waits for %s 0x%" PRIxPTR, th_on_name(seen.on), (uintptr_t)seen.object);
     if (seen.joined[0]) {
-        th_text_add(text, " ");
-        th_text_add_quoted(text, seen.joined);
+        th_text_add_quoted(text, " ", seen.joined);
     }
     th_text_add(text, "%s", bond_of(seen.on));
     add_who(text, next);
@@ -121,8 +120,7 @@ void th_report_cycle(th_text *text, const th_cycles *cycles, unsigned i) {
     text->calls_max = TH_CALLS_OF_DUMP;
     th_code_names_begin(&text->names, text->sched);
     text->backtrace = th_backtrace_begin(text->sched, &text->names);
-    th_text_add(text, "thrum: deadlock in scheduler ");
-    th_text_add_quoted(text, text->sched->name);
+    th_text_add_quoted(text, "thrum: deadlock in scheduler ", text->sched->name);
     th_text_add(text, ": ");
     add_head(text, &cycle);
     add_members(text, cycles, &cycle);

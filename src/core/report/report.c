@@ -35,8 +35,7 @@ static void add_object(th_text *text, const th_seen *seen) {
         th_text_add(text, " 0x%" PRIxPTR, (uintptr_t)seen->object);
     }
     if (seen->joined[0]) {
-        th_text_add(text, " ");
-        th_text_add_quoted(text, seen->joined);
+        th_text_add_quoted(text, " ", seen->joined);
     }
     add_holder(text, seen->holder);
 }
@@ -425,8 +424,7 @@ void th_report_deadlock(th_text *text, const th_cycles *cycles) {
     begin(text, TH_CALLS_OF_REPORT, &found);
     const uint64_t *states = found.census.states;
     uint64_t waits = states[TH_SEEN_BLOCKED] + states[TH_SEEN_AWAITS];
-    th_text_add(text, "thrum: deadlock in scheduler ");
-    th_text_add_quoted(text, text->sched->name);
+    th_text_add_quoted(text, "thrum: deadlock in scheduler ", text->sched->name);
     th_text_add(text, ": %" PRIu64 " %s, nothing runs, no deadline is pending\n", waits,
                 plural(waits, "waits", "wait"));
     th_chains_add(text, cycles);
@@ -439,8 +437,7 @@ void th_report_dump(th_text *text) {
     th_cycles *cycles = th_cycles_find(text->sched);
     begin(text, TH_CALLS_OF_DUMP, &found);
     const uint64_t *states = found.census.states;
-    th_text_add(text, "thrum: scheduler ");
-    th_text_add_quoted(text, text->sched->name);
+    th_text_add_quoted(text, "thrum: scheduler ", text->sched->name);
     th_text_add(text, ": %" PRIu64 " waiting, %" PRIu64 " ready, %" PRIu64 " running\n",
                 states[TH_SEEN_BLOCKED] + states[TH_SEEN_AWAITS], states[TH_SEEN_READY],
                 states[TH_SEEN_RUNNING]);

@@ -78,11 +78,9 @@ static void add_sampled(th_text *text, th_sampled *sampled) {
     }
     th_text_add(text, "{\"samples\": %" PRIu64, sampled->samples);
     if (sampled->fn) {
-        th_text_add(text, ", \"function\": ");
-        th_text_add_quoted(text, sampled->text);
+        th_text_add_quoted(text, ", \"function\": ", sampled->text);
     } else if (sampled->name[0]) {
-        th_text_add(text, ", \"name\": ");
-        th_text_add_quoted(text, sampled->name);
+        th_text_add_quoted(text, ", \"name\": ", sampled->name);
     }
     th_text_add(text, "}");
 }

@@ -74,13 +74,15 @@ static void add_chars(th_text *text, const char *string, bool quoted) {
     }
 }
 
-void th_text_add_quoted(th_text *text, const char *string) {
+void th_text_add_quoted(th_text *text, const char *before, const char *string) {
+    th_text_add(text, "%s", before);
     text->put(text, "\"", 1);
     add_chars(text, string, true);
     text->put(text, "\"", 1);
 }
 
-void th_text_add_plain(th_text *text, const char *string) {
+void th_text_add_plain(th_text *text, const char *before, const char *string) {
+    th_text_add(text, "%s", before);
     add_chars(text, string, false);
 }
 
@@ -174,8 +176,7 @@ const char *th_words_thread_of(const th_text *text, const th_seen *seen) {
 void th_words_fiber(th_text *text, uint64_t id, const char *name) {
     th_text_add(text, "%u.%u", (unsigned)(id >> 32), (unsigned)id);
     if (name[0]) {
-        th_text_add(text, " ");
-        th_text_add_quoted(text, name);
+        th_text_add_quoted(text, " ", name);
     }
 }
 
@@ -195,8 +196,7 @@ void th_words_who(th_text *text, const th_seen *seen) {
 void th_words_function(th_text *text, uintptr_t fn) {
     char function[TH_CALL_TEXT];
     if (fn) {
-        th_text_add(text, " (");
-        th_text_add_plain(text, th_code_names_function(&text->names, fn, function));
+        th_text_add_plain(text, " (", th_code_names_function(&text->names, fn, function));
         th_text_add(text, ")");
     }
 }
@@ -239,8 +239,7 @@ void th_words_calls(th_text *text, const th_seen *seen, unsigned number) {
     while (told < text->calls_max &&
            (call = th_backtrace_next(text->backtrace, number, seen->calls, &at, told))) {
         told++;
-        th_text_add(text, "    at ");
-        th_text_add_plain(text, call);
+        th_text_add_plain(text, "    at ", call);
         th_text_add(text, "\n");
     }
 }
@@ -275,8 +274,7 @@ static void add_descriptor(th_text *text, th_on on, const void *object, uint32_t
         th_text_add(text, " (the first of %u)", count);
     }
     if (known) {
-        th_text_add(text, ", ");
-        th_text_add_plain(text, told.text);
+        th_text_add_plain(text, ", ", told.text);
     }
 }
 
@@ -296,11 +294,9 @@ void th_words_world(th_text *text, const th_seen *seen) {
     if (th_on_is_descriptor(seen->on)) {
         add_descriptor(text, seen->on, seen->object, seen->turn, seen->note);
     } else if (seen->on == TH_ON_DIAL || seen->on == TH_ON_NAME) {
-        th_text_add(text, seen->on == TH_ON_DIAL ? " dials " : " resolves ");
-        th_text_add_plain(text, seen->joined);
+        th_text_add_plain(text, seen->on == TH_ON_DIAL ? " dials " : " resolves ", seen->joined);
     } else if (seen->on == TH_ON_FILE || seen->on == TH_ON_OUTSIDE) {
-        th_text_add(text, seen->on == TH_ON_FILE ? " " : " waits for ");
-        th_text_add_plain(text, seen->joined);
+        th_text_add_plain(text, seen->on == TH_ON_FILE ? " " : " waits for ", seen->joined);
     } else if (seen->on == TH_ON_SIGNAL) {
         add_signals(text, seen->signals);
     } else {
@@ -326,12 +322,11 @@ static void add_task(th_text *text, const th_listed *listed) {
     char name[TH_CALL_TEXT];
     th_told told;
     th_text_add(text, "  task 0x%" PRIxPTR " (", (uintptr_t)listed->task);
-    th_text_add_plain(text, th_code_names_function(&text->names, listed->fn, name));
+    th_text_add_plain(text, "", th_code_names_function(&text->names, listed->fn, name));
     th_text_add(text, ") is posted when fd %d is %s", th_world_known()->number(listed->direction),
                 ready_word(th_world_known()->writes(listed->direction) ? TH_OS_OUT : TH_OS_IN));
     if (th_world_known()->tell(listed->direction, listed->turn, &told)) {
-        th_text_add(text, ", ");
-        th_text_add_plain(text, told.text);
+        th_text_add_plain(text, ", ", told.text);
     }
     th_text_add_deadline(text, listed->deadline);
     th_text_add(text, "\n");

@@ -33,11 +33,12 @@ void th_text_put_plain(th_text *text, const char *piece, size_t length);
 
 /* Adds a piece of up to 255 bytes. */
 TH_PRINTF(2, 3) void th_text_add(th_text *text, const char *format, ...);
-/* Adds a string of any length in quotes, as people, JSON and Prometheus read it (base/text.h). */
-void th_text_add_quoted(th_text *text, const char *string);
+/* Adds a piece, and a string of any length in quotes, as people, JSON and Prometheus read it
+ * (base/text.h). */
+void th_text_add_quoted(th_text *text, const char *before, const char *string);
 
 /* The same without quotes, for people. */
-void th_text_add_plain(th_text *text, const char *string);
+void th_text_add_plain(th_text *text, const char *before, const char *string);
 
 /* Adds a duration: "40 us", "450 ms", "3.2 s", "80 s", "12 min 30 s", "5 h 3 min", "4 d 2 h". */
 void th_text_add_duration(th_text *text, uint64_t ns);

@@ -243,15 +243,13 @@ static void add_calls(th_text *text, const th_stall *stall) {
     const th_known_call *place =
         stall->at ? th_code_names_known(&text->names, stall->at, false) : NULL;
     if (place && place->is_call) {
-        th_text_add(text, "    in ");
-        th_text_add_plain(text, place->text);
+        th_text_add_plain(text, "    in ", place->text);
         th_text_add(text, "\n");
     }
     while (text->backtrace && told < text->calls_max &&
            (call = th_backtrace_next(text->backtrace, 0, stall->calls, &at, told))) {
         told++;
-        th_text_add(text, "    at ");
-        th_text_add_plain(text, call);
+        th_text_add_plain(text, "    at ", call);
         th_text_add(text, "\n");
     }
     if (stall->blind) {
@@ -332,8 +330,7 @@ static void add_all(th_text *text, thrum_sched *sched) {
 
 static void add_head(th_text *text, const th_stall *stall) {
     const thrum_sched *sched = text->sched;
-    th_text_add(text, "thrum: stall in scheduler ");
-    th_text_add_quoted(text, sched->name);
+    th_text_add_quoted(text, "thrum: stall in scheduler ", sched->name);
     th_text_add(text, ": fiber ");
     th_words_fiber(text, stall->id, stall->name);
     th_words_function(text, stall->fn);

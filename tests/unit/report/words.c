@@ -80,7 +80,7 @@ TEST(strings_of_any_length_are_whole) {
         }
         strcat(strcat(string, euro), "\\\n\xffz");
         strcat(strcat(expected, euro), "\\\\??z\"");
-        th_text_add_quoted(&text, string);
+        th_text_add_quoted(&text, "", string);
         CHECK_STR(s.text, expected);
         CHECK(s.pieces <= 4);
     }
