@@ -38,6 +38,20 @@
 
 #define th_container(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
+/* Takes a node out of a list whose nodes have their successor in `next_`. False: it is not there. */
+#define TH_UNLINK(first_, node_, next_)                                                            \
+    ({                                                                                             \
+        __auto_type link_ = (first_);                                                              \
+        while (*link_ && *link_ != (node_)) {                                                      \
+            link_ = &(*link_)->next_;                                                              \
+        }                                                                                          \
+        const bool found_ = *link_;                                                                \
+        if (found_) {                                                                              \
+            *link_ = (*link_)->next_;                                                              \
+        }                                                                                          \
+        found_;                                                                                    \
+    })
+
 /*
  * The sanitizer that this is built for; gcc and clang report it in different ways. The simulator's
  * build (TH_SIM) has the thread sanitizer's callbacks, but none of its limits.

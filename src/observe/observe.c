@@ -448,14 +448,7 @@ static void enlist(thrum_sched *sched) {
 /* True: it was there. */
 static bool strike(thrum_sched *sched) {
     take_lock_first();
-    thrum_sched **at = &observed;
-    while (*at && *at != sched) {
-        at = &(*at)->next_observed;
-    }
-    bool found = *at != NULL;
-    if (found) {
-        *at = sched->next_observed;
-    }
+    bool found = TH_UNLINK(&observed, sched, next_observed);
     give_lock_back();
     return found;
 }

@@ -265,11 +265,7 @@ static bool lie_down(th_jobs *jobs) {
     if (th_load_relaxed(&me.xcalled)) { /* relaxed: written with the lock held */
         return true;
     }
-    th_job_sleeper **link = &jobs->sleepers;
-    while (*link != &me) {
-        link = &(*link)->next;
-    }
-    *link = me.next;
+    (void)TH_UNLINK(&jobs->sleepers, &me, next);
     return false;
 }
 

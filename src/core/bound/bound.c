@@ -106,11 +106,7 @@ static void link_out(thrum_sched *sched, th_worker *worker) {
     th_lock_acquire(&sched->bound_lock);
     worker->activity = (th_activity){0};
     worker->counters = (th_counters){0};
-    th_worker **link = &sched->bound;
-    while (*link != worker) {
-        link = &(*link)->bound_next;
-    }
-    *link = worker->bound_next;
+    (void)TH_UNLINK(&sched->bound, worker, bound_next);
     worker->tie.linked = false;
     put_spare(sched, worker);
     th_store_relaxed(&sched->xbound, sched->xbound - 1); /* relaxed: as in link_in */

@@ -23,11 +23,7 @@ static void enlist(thrum_sched *sched, th_quiesce_waiter *waiter) {
 
 static void delist(thrum_sched *sched, th_quiesce_waiter *waiter) {
     th_lock_acquire(&sched->quiesce_lock);
-    th_quiesce_waiter **link = &sched->quiesce_waiters;
-    while (*link != waiter) {
-        link = &(*link)->next;
-    }
-    *link = waiter->next;
+    (void)TH_UNLINK(&sched->quiesce_waiters, waiter, next);
     th_lock_release(&sched->quiesce_lock);
     /* pairs: th_quiesce_wait_left; our last access to the scheduler */
     th_sub_release(&sched->xquiesce_waiters, 1u);

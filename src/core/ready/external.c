@@ -226,11 +226,7 @@ void th_external_wait_left(thrum_sched *sched) {
 
 void th_external_close(thrum_sched *sched) {
     TH_LOCKED(&th_external_lock);
-    thrum_sched **link = &live;
-    while (*link != sched) {
-        link = &(*link)->next_live;
-    }
-    *link = sched->next_live;
+    (void)TH_UNLINK(&live, sched, next_live);
     for (th_external *r = sched->externals.first; r; r = r->next_of_sched) {
         /* relaxed: ordered by the fence */
         th_store_relaxed(&r->xsched, NULL);
@@ -242,14 +238,6 @@ void th_external_close(thrum_sched *sched) {
         th_slab_flush(&r->spawn);
     }
     sched->externals.first = NULL;
-}
-
-static void unlink_of_sched(thrum_sched *sched, th_external *gone) {
-    th_external **link = &sched->externals.first;
-    while (*link != gone) {
-        link = &(*link)->next_of_sched;
-    }
-    *link = gone->next_of_sched;
 }
 
 void th_external_retire_all(th_thread *thread) {
@@ -266,7 +254,7 @@ void th_external_retire_all(th_thread *thread) {
             th_count(&sum->xwakes, r->xwakes);
             th_lock_release(&sched->externals.shared_lock);
             th_slab_flush(&r->spawn);
-            unlink_of_sched(sched, r);
+            (void)TH_UNLINK(&sched->externals.first, r, next_of_sched);
         }
         th_os_free(r);
     }

@@ -137,15 +137,7 @@ static void enlist(thrum_sched *sched) {
 /* True: it was there. */
 static bool strike(thrum_sched *sched) {
     TH_LOCKED(&lock);
-    thrum_sched **at = &asked;
-    while (*at && *at != sched) {
-        at = &(*at)->next_asked;
-    }
-    bool found = *at != NULL;
-    if (found) {
-        *at = sched->next_asked;
-    }
-    return found;
+    return TH_UNLINK(&asked, sched, next_asked);
 }
 
 /* Waits until a dump of it that has begun is over; from the deadline on that is cut short. */

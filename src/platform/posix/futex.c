@@ -95,14 +95,8 @@ static void sleeper_init(sleeper *s, const uint32_t *word, bool exposed) {
 }
 
 /* With the list's lock. False: a waker has taken it off. */
-static bool take_off(list *l, sleeper *s) {
-    for (sleeper **at = &l->first; *at; at = &(*at)->next) {
-        if (*at == s) {
-            *at = s->next;
-            return true;
-        }
-    }
-    return false;
+static bool take_off(list *l, const sleeper *s) {
+    return TH_UNLINK(&l->first, s, next);
 }
 
 /* Whether a thread with this mask lets in any signal that the library's own threads block. */

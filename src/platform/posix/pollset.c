@@ -138,16 +138,8 @@ int th_os_pollset_open(th_os_pollset *out) {
 
 /* With the lock: takes a member out of its set and its slot. */
 static void drop_member(member *m) {
-    member **at = &th_pollset_slot(m->fd)->members;
-    while (*at != m) {
-        at = &(*at)->next_of_fd;
-    }
-    *at = m->next_of_fd;
-    at = &m->set->members;
-    while (*at != m) {
-        at = &(*at)->next;
-    }
-    *at = m->next;
+    (void)TH_UNLINK(&th_pollset_slot(m->fd)->members, m, next_of_fd);
+    (void)TH_UNLINK(&m->set->members, m, next);
     m->set->count--;
     free(m);
 }

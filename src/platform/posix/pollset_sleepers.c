@@ -162,12 +162,7 @@ void th_pollset_sleeps(sleeper *s) {
 }
 
 void th_pollset_woke(sleeper *s) {
-    for (sleeper **at = &sleepers; *at; at = &(*at)->next) {
-        if (*at == s) {
-            *at = s->next;
-            break;
-        }
-    }
+    (void)TH_UNLINK(&sleepers, s, next);
     if (s->kicked || (s->count && s->fds[0].revents)) {
         (void)th_poll_take_all(s->kick[0]);
     }

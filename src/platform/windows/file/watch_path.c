@@ -63,11 +63,7 @@ static void let_go(th_file_watch_request *q) {
 }
 
 void th_file_watch_drop(th_file_watched *w) {
-    th_file_watched **at = &w->of->watches;
-    while (*at != w) {
-        at = &(*at)->next;
-    }
-    *at = w->next;
+    (void)TH_UNLINK(&w->of->watches, w, next);
     w->ended = true;
     for (int i = 0; i < TH_WATCH_KINDS; i++) {
         if (w->asked[i]) {
