@@ -1,5 +1,6 @@
 /*
- * cc.h: the compiler extensions beyond C11 that the library uses, and no others.
+ * cc.h: the compiler extensions beyond C11 that the library uses, and no others; and lists that are
+ * linked through their nodes.
  */
 #ifndef TH_CC_H
 #define TH_CC_H
@@ -37,6 +38,26 @@
 #define TH_CACHE_LINE 128
 
 #define th_container(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
+
+/* Puts a node before the first one of a list whose nodes have their neighbours in two fields. */
+#define TH_LIST_PUSH(first_, node_, next_, prev_)                                                  \
+    do {                                                                                           \
+        (node_)->prev_ = NULL;                                                                     \
+        (node_)->next_ = *(first_);                                                                \
+        if (*(first_)) {                                                                           \
+            (*(first_))->prev_ = (node_);                                                          \
+        }                                                                                          \
+        *(first_) = (node_);                                                                       \
+    } while (0)
+
+/* Takes it off such a list. */
+#define TH_LIST_TAKE(first_, node_, next_, prev_)                                                  \
+    do {                                                                                           \
+        if ((node_)->next_) {                                                                      \
+            (node_)->next_->prev_ = (node_)->prev_;                                                \
+        }                                                                                          \
+        *((node_)->prev_ ? &(node_)->prev_->next_ : (first_)) = (node_)->next_;                    \
+    } while (0)
 
 /* Takes a node out of a list whose nodes have their successor in `next_`. False: it is not there. */
 #define TH_UNLINK(first_, node_, next_)                                                            \

@@ -131,26 +131,14 @@ static void name_connection(const served *c) {
 
 static void list(server *s, served *c) {
     TH_LOCKED(&s->lock);
-    c->prev = NULL;
-    c->next = s->first;
-    if (s->first) {
-        s->first->prev = c;
-    }
-    s->first = c;
+    TH_LIST_PUSH(&s->first, c, next, prev);
     s->count++;
     th_add_relaxed(&s->all->xserved, UINT64_C(1)); /* relaxed: a figure */
 }
 
 static void unlist(server *s, served *c) {
     TH_LOCKED(&s->lock);
-    if (c->prev) {
-        c->prev->next = c->next;
-    } else {
-        s->first = c->next;
-    }
-    if (c->next) {
-        c->next->prev = c->prev;
-    }
+    TH_LIST_TAKE(&s->first, c, next, prev);
     s->count--;
     th_sub_relaxed(&s->all->xserved, UINT64_C(1)); /* relaxed: a figure */
 }

@@ -42,14 +42,7 @@ void th_process_free(thrum_process *process) {
 
 /* With the lock. */
 static void unlink_process(thrum_process *process) {
-    if (process->prev) {
-        process->prev->next = process->next;
-    } else {
-        reaper.first = process->next;
-    }
-    if (process->next) {
-        process->next->prev = process->prev;
-    }
+    TH_LIST_TAKE(&reaper.first, process, next, prev);
     th_store_relaxed(&reaper.xcount, reaper.xcount - 1); /* relaxed: a hint without the lock */
 }
 
@@ -157,12 +150,7 @@ static void in_child(void) {
 void th_reaper_take(thrum_process *process) {
     th_atfork_in_child(in_child);
     TH_LOCKED(&reaper.lock);
-    process->prev = NULL;
-    process->next = reaper.first;
-    if (reaper.first) {
-        reaper.first->prev = process;
-    }
-    reaper.first = process;
+    TH_LIST_PUSH(&reaper.first, process, next, prev);
     th_store_relaxed(&reaper.xcount, reaper.xcount + 1); /* relaxed: a hint without the lock */
     if (reaper.runs) {
         watch(process);

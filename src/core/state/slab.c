@@ -349,23 +349,11 @@ bool th_slab_period(th_slab *slab, bool first) {
 }
 
 static void open_chunk(th_slab *slab, th_slab_chunk *chunk) {
-    chunk->prev = NULL;
-    chunk->next = slab->open;
-    if (chunk->next) {
-        chunk->next->prev = chunk;
-    }
-    slab->open = chunk;
+    TH_LIST_PUSH(&slab->open, chunk, next, prev);
 }
 
 static void close_chunk(th_slab *slab, th_slab_chunk *chunk) {
-    if (chunk->next) {
-        chunk->next->prev = chunk->prev;
-    }
-    if (chunk->prev) {
-        chunk->prev->next = chunk->next;
-    } else {
-        slab->open = chunk->next;
-    }
+    TH_LIST_TAKE(&slab->open, chunk, next, prev);
     slab->held -= chunk->count;
 }
 

@@ -19,25 +19,13 @@ void th_delegated_begin(const th_inherited *inherited, uintptr_t fn) {
 void th_delegated_list_slow(th_fiber *fiber) {
     thrum_handle *handle = fiber->inherited.handle;
     fiber->delegated = TH_DELEGATED_LISTED;
-    fiber->delegated_prev = NULL;
     TH_LOCKED(&handle->delegated_lock);
-    fiber->delegated_next = handle->delegated;
-    if (handle->delegated) {
-        handle->delegated->delegated_prev = fiber;
-    }
-    handle->delegated = fiber;
+    TH_LIST_PUSH(&handle->delegated, fiber, delegated_next, delegated_prev);
 }
 
 static void unlist(thrum_handle *handle, th_fiber *fiber) {
     TH_LOCKED(&handle->delegated_lock);
-    if (fiber->delegated_next) {
-        fiber->delegated_next->delegated_prev = fiber->delegated_prev;
-    }
-    if (fiber->delegated_prev) {
-        fiber->delegated_prev->delegated_next = fiber->delegated_next;
-    } else {
-        handle->delegated = fiber->delegated_next;
-    }
+    TH_LIST_TAKE(&handle->delegated, fiber, delegated_next, delegated_prev);
 }
 
 void th_delegated_end(void) {

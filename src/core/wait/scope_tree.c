@@ -171,12 +171,7 @@ void th_scope_child_begins(th_scope *scope, thrum_handle *handle) {
     /* relaxed: published with the task; only its own run reads a part's word already */
     uint32_t word = th_load_relaxed(&handle->xcancelled) | (scope->cancelled ? TH_CANCEL_ON : 0);
     th_store_relaxed(&handle->xcancelled, word); /* relaxed: as above */
-    handle->scope_prev = NULL;
-    handle->scope_next = scope->children;
-    if (scope->children) {
-        scope->children->scope_prev = handle;
-    }
-    scope->children = handle;
+    TH_LIST_PUSH(&scope->children, handle, scope_next, scope_prev);
 }
 
 void th_scope_child_ended(thrum_handle *handle, int result) {
@@ -190,16 +185,7 @@ void th_scope_child_ended(thrum_handle *handle, int result) {
     if (scope->cursor == handle) {
         scope->cursor = handle->scope_next;
     }
-    thrum_handle *next = handle->scope_next;
-    thrum_handle *prev = handle->scope_prev;
-    if (next) {
-        next->scope_prev = prev;
-    }
-    if (prev) {
-        prev->scope_next = next;
-    } else {
-        scope->children = next;
-    }
+    TH_LIST_TAKE(&scope->children, handle, scope_next, scope_prev);
     leave(scope, &scope->living);
 }
 
