@@ -215,25 +215,17 @@ int th_os_pollset_add(const th_os_pollset *named, int fd, uint64_t key) {
 }
 
 int th_os_pollset_add_set(const th_os_pollset *named, const th_os_pollset *other, uint64_t key) {
-    sigset_t before;
-    nested *n = calloc(1, sizeof *n);
-    if (!n) {
-        return -ENOMEM;
-    }
-    th_pollset_lock(&before);
+    TH_POLLSET_HELD(before);
     set *s = th_pollset_set(named);
-    *n = (nested){.set = th_pollset_set(other), .key = key};
-    int code = s && n->set ? 0 : -EBADF;
-    if (!code) {
-        n->next = s->nested;
-        s->nested = n;
-        th_pollset_kick(s);
+    set *inner = th_pollset_set(other);
+    nested *n = s && inner ? calloc(1, sizeof *n) : NULL;
+    if (!n) {
+        return s && inner ? -ENOMEM : -EBADF;
     }
-    th_pollset_unlock(&before);
-    if (code) {
-        free(n);
-    }
-    return code;
+    *n = (nested){.set = inner, .key = key, .next = s->nested};
+    s->nested = n;
+    th_pollset_kick(s);
+    return 0;
 }
 
 int th_os_pollset_remove(const th_os_pollset *named, int fd) {

@@ -194,9 +194,8 @@ int th_os_pollset_add_set(const th_os_pollset *named, const th_os_pollset *other
         free(n);
         return set && inner ? -ENOMEM : -EBADF;
     }
-    *n = (th_nested){.set = inner, .key = key};
     TH_HOLDS(&set->lock);
-    n->next = set->nested;
+    *n = (th_nested){.set = inner, .key = key, .next = set->nested};
     set->nested = n;
     th_set_kick(set);
     return 0;
