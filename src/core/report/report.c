@@ -132,26 +132,19 @@ static void add_kind(th_text *text, const th_group *group) {
 
 /* " wait for semaphore 0x7f...", " are ready" */
 static void add_deed(th_text *text, const th_group *group) {
+    static const char *const deeds[TH_SEEN_STATES] = {
+        [TH_SEEN_BLOCKED] = " wait for",
+        [TH_SEEN_READY] = " are ready",
+        [TH_SEEN_RUNNING] = " run",
+        [TH_SEEN_AWAITS] = " wait for the scheduler, or for what is tied to them",
+    };
     const th_seen *seen = &group->longest;
-    switch (seen->state) {
-    case TH_SEEN_BLOCKED:
-        th_text_add(text, " wait for");
+    const bool waited = seen->state == TH_SEEN_READY && seen->held;
+    th_text_add(text, "%s", deeds[seen->state]);
+    th_text_add(text, seen->state == TH_SEEN_RUNNING && seen->root ? " their own code" : "");
+    th_text_add(text, waited ? ", have waited for" : "");
+    if (waited || seen->state == TH_SEEN_BLOCKED) {
         add_kind(text, group);
-        break;
-    case TH_SEEN_RUNNING:
-        th_text_add(text, seen->root ? " run their own code" : " run");
-        break;
-    case TH_SEEN_AWAITS:
-        th_text_add(text, " wait for the scheduler, or for what is tied to them");
-        break;
-    case TH_SEEN_READY:
-    default:
-        th_text_add(text, " are ready");
-        if (seen->held) {
-            th_text_add(text, ", have waited for");
-            add_kind(text, group);
-        }
-        break;
     }
 }
 
