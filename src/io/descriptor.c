@@ -58,12 +58,11 @@ static int end_turn(thrum_io io, th_record **out, bool remains) {
     }
     th_direction_drain(&record->directions[0]);
     th_direction_drain(&record->directions[1]);
-    th_lock_acquire(&record->lock);
+    TH_LOCKED(&record->lock);
     if (record->nonblocking) {
         (void)th_os_io_nonblocking(io.fd, false);
     }
     th_record_end(record, remains);
-    th_lock_release(&record->lock);
     *out = record;
     return 0;
 }

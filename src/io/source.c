@@ -168,7 +168,7 @@ int thrum_source_open(thrum_source **out, thrum_sched *sched, void (*ask)(void *
     if (!all) {
         return -ENOMEM;
     }
-    th_lock_acquire(&all->lock);
+    TH_LOCKED(&all->lock);
     thrum_source *s = take_closed(all);
     if (s) {
         s->closed = false;
@@ -180,7 +180,6 @@ int thrum_source_open(thrum_source **out, thrum_sched *sched, void (*ask)(void *
         s->next = all->first;
         all->first = s;
     }
-    th_lock_release(&all->lock);
     if (!s) {
         return -ENOMEM;
     }

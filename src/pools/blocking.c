@@ -97,11 +97,10 @@ static int start(th_jobs *jobs) {
         return -ENOMEM;
     }
     made->pool = pool;
-    th_lock_acquire(&pool->start_lock);
+    TH_LOCKED(&pool->start_lock);
     /* The thread may use all of the scheduler's CPUs, not only those of the calling worker. */
     const th_os_cpuset *cpus = th_sched_cpus(pool->sched);
     const int code = th_os_thread_start_on(&made->thread, jobs->name, member_main, made, cpus);
-    th_lock_release(&pool->start_lock);
     if (code) {
         th_sched_free(pool->sched, made);
     }

@@ -36,12 +36,11 @@ static bool see(th_listed *out, th_timed *timed) {
 static unsigned visit(th_timers *timers, th_listed_cursor *at, th_listed out[], unsigned max) {
     uint64_t seen = 0;
     unsigned n = 0;
-    th_lock_acquire(&timers->lock);
+    TH_LOCKED(&timers->lock);
     for (th_timer *t = th_wheel_next(&timers->wheel, NULL); t && n < max;
          t = th_wheel_next(&timers->wheel, t)) {
         n += seen++ >= at->passed && see(&out[n], th_timed_of(t));
     }
-    th_lock_release(&timers->lock);
     at->passed = seen;
     return n;
 }
