@@ -59,7 +59,7 @@
         *((node_)->prev_ ? &(node_)->prev_->next_ : (first_)) = (node_)->next_;                    \
     } while (0)
 
-/* Takes a node out of a list whose nodes have their successor in `next_`. False: it is not there. */
+/* Takes a node out of a list that is linked by the field `next_`. False: it is not there. */
 #define TH_UNLINK(first_, node_, next_)                                                            \
     ({                                                                                             \
         __auto_type link_ = (first_);                                                              \

@@ -52,7 +52,7 @@ static inline void th_lock_release(th_lock *lock) {
     }
 }
 
-/* Takes it, and releases it at the end of the block. Not where the thread sanitizer is kept away. */
+/* Takes it, and releases it at the end of the block. Not in functions marked TH_NO_TSAN. */
 #define TH_LOCKED(lock_)                                                                           \
     th_lock *const locked_ __attribute__((cleanup(th_lock_end))) = th_lock_begin(lock_)
 static TH_ALWAYS_INLINE th_lock *th_lock_begin(th_lock *lock) {

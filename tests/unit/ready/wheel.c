@@ -72,7 +72,6 @@ static void withdraw(item *it) {
     leave(it);
 }
 
-/* Any timer, due or not; NULL: there is none. Its words are the caller's again. */
 static th_timer *take_any(void) {
     th_timer *timer = th_wheel_next(&wheel, NULL);
     if (timer) {
@@ -506,10 +505,7 @@ TEST(a_million_of_few_deadlines_come_in_order) {
 }
 
 TEST(a_million_are_removed_in_any_order) {
-    /*
-     * It goes first in first, last in first, or every other one; from one far slot, and from the
-     * treap.
-     */
+    /* First in first, last in first, or every other one; from one far slot, and from the treap. */
     static const int64_t far = START + YEAR;
     static const int64_t near[] = {START, START - 1, START - 5, START - 3};
     for (unsigned kind = 0; kind < 6; kind++) {
