@@ -56,13 +56,13 @@ static const struct {
     {-EBUSY, "in use"},
     {-EDEADLK, "the caller would wait for itself"},
     {-ESRCH, "not in a task, or no such process"},
-    {-ESHUTDOWN, "stopping, or stopped: nothing more is begun"},
+    {-ESHUTDOWN, "the server or scheduler is stopping, or has stopped"},
     {-ETIMEDOUT, "the deadline has passed"},
     {-ECANCELED, "cancelled"},
-    {-EPIPE, "closed: nothing more goes through"},
+    {-EPIPE, "the channel is closed, or the peer no longer reads"},
     {-ELOOP, "a cycle, or too many symbolic links"},
-    {-EALREADY, "it is so already, or under way"},
-    {-ENODATA, "there is nothing, or nothing more"},
+    {-EALREADY, "already done, or under way"},
+    {-ENODATA, "no data, or the end of the data"},
 };
 
 const char *thrum_strerror(int err) {
