@@ -3,7 +3,6 @@
  */
 #include "tls/config.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,15 +12,6 @@ void thrum_tls_options_init(thrum_tls_options *options) {
 
 static bool has(const char *file, thrum_iovec memory) {
     return file || memory.size;
-}
-
-int th_tls_refused(const thrum_tls_options *options, int code, const char *name,
-                   const char *reason) {
-    if (options->error && options->error_size && !options->error[0]) {
-        (void)snprintf(options->error, options->error_size, "%s%s%s", name ? name : "",
-                       name ? ": " : "", reason ? reason : thrum_strerror(code));
-    }
-    return code;
 }
 
 /* Why options make no sense, or NULL. */

@@ -57,7 +57,7 @@ int th_tls_context_make(SSL_CTX **out, const thrum_tls_options *options, bool is
 
 /*
  * Writes "NAME: REASON" to the memory that the options have for it, unless a text is there. No
- * name: the reason alone. No reason: that of the code. Returns the code. (config.c)
+ * name: the reason alone. No reason: that of the code. Returns the code.
  */
 int th_tls_refused(const thrum_tls_options *options, int code, const char *name,
                    const char *reason);

@@ -4,11 +4,21 @@
  */
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tls/config.h"
 #include "tls/engine.h"
+
+int th_tls_refused(const thrum_tls_options *options, int code, const char *name,
+                   const char *reason) {
+    if (options->error && options->error_size && !options->error[0]) {
+        (void)snprintf(options->error, options->error_size, "%s%s%s", name ? name : "",
+                       name ? ": " : "", reason ? reason : thrum_strerror(code));
+    }
+    return code;
+}
 
 /* ---- files, or the same in memory ---- */
 
