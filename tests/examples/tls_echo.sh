@@ -48,6 +48,10 @@ grep -q 'mismatch' "$work/wrong.err" || fail "why not another host"
 echo x | "$1" ask "tcp:127.0.0.1:$port" a.test "$work/others.pem" >"$work/ask.out" 2>"$work/wrong.err" &&
     fail "issued by another one"
 
+# A file that is missing is named.
+"$1" serve tcp:127.0.0.1:0 "$work/own.pem" "$work/nowhere.key" >/dev/null 2>"$work/wrong.err" && fail "no key"
+grep -q 'nowhere.key: No such file' "$work/wrong.err" || fail "which file is missing"
+
 # OpenSSL's client, of each version, 2 MB, which it sends while the answer comes.
 head -c 2000000 /dev/urandom | od -An -v -tx1 >"$work/sent"
 for version in -tls1_2 -tls1_3; do
