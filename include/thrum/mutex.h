@@ -4,7 +4,8 @@
  * A mutex has one owner: the task or thread that locked it, on whichever thread it runs by then.
  * Waiters queue in the order in which they come. A running caller may take a free mutex past the
  * queue until the first waiter has waited for 1 ms. After that, an unlock hands the mutex to that
- * waiter. A mutex is not recursive. A wait for a mutex is not cancelled.
+ * waiter. A mutex is not recursive. A wait for a mutex is not cancelled. If its owner ends without
+ * unlocking it, it stays locked; THRUM_CHECK=1 in the environment reports such a task.
  */
 #ifndef THRUM_MUTEX_H
 #define THRUM_MUTEX_H

@@ -63,7 +63,7 @@ static TH_NOINLINE int lock_slow(thrum_mutex *mutex, uint64_t self, thrum_time d
 static TH_NOINLINE void unlock_slow(thrum_mutex *mutex);
 
 static inline int lock_until(thrum_mutex *mutex, thrum_time deadline) {
-    uint64_t self = th_self_id();
+    uint64_t self = th_locker_id(mutex);
     /* relaxed: the compare-exchange decides */
     uint32_t seen = th_load_relaxed(&mutex->reserved_word);
     if (th_likely((seen & (HELD | TH_WORD_LOCKED)) == 0) && th_likely(take(mutex, seen, self))) {
@@ -81,13 +81,13 @@ int thrum_mutex_lock_until(thrum_mutex *mutex, thrum_time deadline) {
 }
 
 int thrum_mutex_try_lock(thrum_mutex *mutex) {
-    uint64_t self = th_self_id();
+    uint64_t self = th_locker_id(mutex);
     unsigned spins = 0;
     for (;;) {
         /* relaxed: the compare-exchange decides; a stale HELD was true a moment ago */
         uint32_t seen = th_load_relaxed(&mutex->reserved_word);
         if ((seen & HELD) != 0) {
-            return -EBUSY;
+            return th_locker_fails(mutex, -EBUSY);
         }
         if ((seen & TH_WORD_LOCKED) != 0) {
             th_backoff(&spins);
@@ -98,7 +98,7 @@ int thrum_mutex_try_lock(thrum_mutex *mutex) {
 }
 
 void thrum_mutex_unlock(thrum_mutex *mutex) {
-    if (th_unlikely(!th_owner_is(&mutex->reserved_owner, th_self_id()))) {
+    if (th_unlikely(!th_owner_is(&mutex->reserved_owner, th_unlocker_id(mutex)))) {
         th_misuse("thrum_mutex_unlock", "not held by the caller", mutex);
     }
     th_owner_set(&mutex->reserved_owner, 0);
@@ -146,9 +146,10 @@ static void enqueue(thrum_mutex *mutex, th_waiter *me, uint32_t word) {
 static int stand(void *object, th_waiter *me, bool late) {
     thrum_mutex *mutex = object;
     uint32_t word;
-    if (!lock_list_unless_free(mutex, th_self_id(), &word)) {
+    if (!lock_list_unless_free(mutex, th_locker_id(mutex), &word)) {
         return 1;
     }
+    (void)th_locker_fails(mutex, 0); /* the task's run counts it, in `own` */
     if (late) {
         th_word32_publish(&mutex->reserved_word, word);
         return -ETIMEDOUT;
@@ -197,7 +198,7 @@ static void own(void *object, th_waiter *me) {
     thrum_mutex *mutex = object;
     (void)th_word32_lock_list(&mutex->reserved_word);
     th_waitlist_remove(list_of(mutex), me);
-    th_owner_set(&mutex->reserved_owner, th_self_id());
+    th_owner_set(&mutex->reserved_owner, th_locker_id(mutex));
     th_word32_publish(&mutex->reserved_word, th_word32_with(HELD, list_of(mutex)));
 }
 
@@ -223,7 +224,7 @@ static TH_NOINLINE int lock_slow(thrum_mutex *mutex, uint64_t self, thrum_time d
     do {
         code = th_wait_queued(&waits, mutex, &me.waiter, me.waiter.timed, deadline);
     } while (!code && (code = arrive(mutex, &me, deadline)) == 0);
-    return code > 0 ? 0 : code;
+    return code > 0 ? 0 : th_locker_fails(mutex, code);
 }
 
 /*

@@ -220,7 +220,7 @@ static TH_NO_TSAN void thread_enters(th_worker *worker) {
     th_tsan_release(&worker->tsan);
     /* relaxed: for inspectors; else our own */
     th_store_relaxed(&worker->current, &worker->home);
-    th_thread_self()->worker = worker;
+    th_thread_becomes(worker);
     if (th_is_traced(worker)) {
         th_trace_enters(worker);
     }
@@ -234,7 +234,7 @@ static TH_NO_TSAN void thread_leaves(th_worker *worker) {
     th_tsan_release(worker);
     th_tsan_to_task(worker->home.tsan);
     th_tsan_acquire(worker); /* its scheduler's writes are now visible to the thread */
-    th_thread_self()->worker = NULL;
+    th_thread_becomes(NULL);
     th_tsan_destroy(worker->tsan);
     th_tsan_destroy(worker->tsan_maker);
     if (worker->altstack) {

@@ -89,7 +89,7 @@ static TH_NO_TSAN void orphan(void) {
             thread->at_exit[TH_EXIT_KEYS] = th_key_values_end_with;
         }
         th_forks_orphaned(&worker->forks);
-        thread->worker = NULL;
+        th_thread_becomes(NULL);
     }
     thread->acts_for = NULL;
     thread->orphan = true;

@@ -184,6 +184,7 @@ static thrum_sched *sched_new(const thrum_config *config, const th_os_cpuset *cp
     size_t length = th_text_cut(config->name, sizeof sched->name - 1); /* the rest of it is zeros */
     memcpy(sched->name, config->name, length);
     sched->config.name = sched->name;
+    sched->counts_held = TH_LIMIT(th_mistakes_count(), false);
     sched->policy = config->workers ? policies[config->policy] : &th_policy_bound;
     sched->deadlock_told.began = UINT64_MAX; /* no deadlock has been reported yet */
     sched->cycle_watcher.xpatience = TH_FOREVER;

@@ -73,6 +73,7 @@ TH_NO_TSAN th_fiber *th_fiber_new(thrum_sched *sched, unsigned stack_class, bool
                         .stack = stack,
                         .run_id = run_id,
                         .canary = stack.guard == THRUM_GUARD_CANARY,
+                        .examined = stack.guard == THRUM_GUARD_CANARY,
                         .single = single};
     fiber->valgrind = th_valgrind_stack(stack.bottom, stack.top);
     fiber->tsan = single ? make_context() : NULL; /* with that tool bodies run on single fibers */

@@ -70,8 +70,12 @@ typedef struct th_fiber {
     thrum_sched *repost_sched;
     int64_t repost_deadline;
     bool repost_waits;
+    bool examined;    /* the end of a run looks at the canary, and at what the run holds */
     thrum_task *task; /* the intrusive task whose body runs, or NULL */
     th_key_values key_values;
+    uint64_t held_run;   /* the run to which the next two belong (self_id.h) */
+    uint64_t held_count; /* the mutexes that it holds */
+    uintptr_t held;      /* their addresses, combined by exclusive or: of one, its address */
     char name[THRUM_NAME_MAX + 1];
     uintptr_t traced_fn; /* the function of the run traced_run (trace_notes.h) */
     uint64_t traced_run;

@@ -18,6 +18,7 @@ typedef enum {
     TH_MISTAKE_SLEEP,    /* a sleep is too short to be meant in nanoseconds */
     TH_MISTAKE_HANDLES,  /* handles that nobody has joined or detached by the stop */
     TH_MISTAKE_HELD,     /* tasks hold all workers and spares */
+    TH_MISTAKE_ENDS,     /* a task has ended with a mutex locked */
 } th_mistake;
 
 /* Whether mistakes are reported: as THRUM_CHECK has it, read each time, else in debug builds. */

@@ -65,6 +65,34 @@ th_fiber *th_fiber_self(void) {
     return fiber && fiber->body ? fiber : NULL;
 }
 
+/* The fiber of a caller that counts what it holds, or NULL. */
+static TH_NO_TSAN th_fiber *counts(void) {
+    th_fiber *fiber = th_fiber_self();
+    return fiber && !fiber->root ? fiber : NULL;
+}
+
+TH_NO_TSAN uint64_t th_held_add(const void *mutex) {
+    th_fiber *fiber = counts();
+    if (fiber) {
+        const bool first = fiber->held_run != fiber->run_id;
+        fiber->held_run = fiber->run_id;
+        fiber->held_count = first ? 1 : fiber->held_count + 1;
+        fiber->held = first ? (uintptr_t)mutex : fiber->held ^ (uintptr_t)mutex;
+        fiber->dirty = true;
+        fiber->examined = true;
+    }
+    return th_self_id();
+}
+
+TH_NO_TSAN uint64_t th_held_drop(const void *mutex) {
+    th_fiber *fiber = counts();
+    if (fiber) {
+        fiber->held_count--;
+        fiber->held ^= (uintptr_t)mutex;
+    }
+    return th_self_id();
+}
+
 thrum_sched *thrum_sched_current(void) {
     const th_worker *worker = th_here();
     return worker ? worker->sched : NULL;

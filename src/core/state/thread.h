@@ -17,6 +17,7 @@ typedef enum { TH_EXIT_EXTERNAL, TH_EXIT_KEYS, TH_EXITS } th_exit;
 
 typedef struct th_thread {
     th_worker *worker;            /* the worker that this thread is, else NULL */
+    th_worker *uncounted;         /* the same; NULL: it counts what its tasks hold (self_id.h) */
     uint64_t xid;                 /* a plain thread's id, as the owner of locks; 0: none yet */
     th_random random;             /* a plain thread's random numbers; state 0: not seeded yet */
     th_external *external;        /* its records with schedulers to which it is external */

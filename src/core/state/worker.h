@@ -278,6 +278,7 @@ struct thrum_sched {
     void (*fiber_main)(void *fiber);  /* the function of its fibers: a worker's loop (loop.h) */
     void (*fork_call)(th_call *call); /* the function of a given fork's call (fork_call.h) */
     bool can_order;                   /* th_os_barrier works here */
+    bool counts_held;                 /* its tasks count the mutexes that they hold (self_id.h) */
     unsigned *strides;                /* numbers coprime to the number of workers */
     th_os_cpuset *cpus;               /* its threads' CPUs (affinity.h); NULL: the starter's */
     unsigned strides_count;
@@ -398,6 +399,13 @@ static inline unsigned th_workers_end(const thrum_sched *sched) {
 
 static inline bool th_is_spare(const th_worker *worker) {
     return worker->index >= worker->sched->workers_regular && !worker->bound;
+}
+
+/* The calling thread is this worker from now on; NULL: it is none any longer. */
+static TH_INLINE_NO_TSAN void th_thread_becomes(th_worker *worker) {
+    th_thread *thread = th_thread_self();
+    thread->worker = worker;
+    thread->uncounted = worker && !worker->sched->counts_held ? worker : NULL;
 }
 
 /* Whether it seems asleep to another thread; true for an idle spare, too. */

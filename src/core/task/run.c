@@ -6,6 +6,8 @@
  */
 #include "core/task/run.h"
 
+#include <inttypes.h>
+
 #include "base/annotate.h"
 #include "base/check.h"
 #include "base/usdt.h"
@@ -14,11 +16,13 @@
 #include "core/due/fork_slots.h"
 #include "core/ready/submit.h"
 #include "core/trace/trace_series.h"
+#include "core/state/panic.h"
 #include "core/state/worker.h"
 #include "core/task/task.h"
 #include "core/wait/cancel.h"
 #include "core/wait/scope_tree.h"
 #include "core/trace/trace_notes.h"
+#include "platform/platform.h"
 
 /*
  * Goes from the worker's context to the task's, to which all is visible that came before the
@@ -35,13 +39,46 @@ static TH_INLINE_NO_TSAN void set_body(th_fiber *fiber, uintptr_t fn) {
     th_store_relaxed(&fiber->body, fn); /* relaxed: for inspectors (snapshot.c); else our own */
 }
 
+static bool holds_mutexes(const th_fiber *fiber) {
+    return fiber->held_run == fiber->run_id && fiber->held_count;
+}
+
+static void report_held(th_fiber *fiber) {
+    char mutex[80];
+    if (fiber->held_count == 1) {
+        th_os_code_name(fiber->held, mutex, sizeof mutex, NULL);
+        th_mistake_report(TH_MISTAKE_ENDS, true,
+                          "a task ends with the mutex %s locked: nobody can unlock it any longer",
+                          mutex);
+    } else {
+        th_mistake_report(TH_MISTAKE_ENDS, true,
+                          "a task ends with %" PRIu64 " mutexes locked: nobody can unlock them any "
+                          "longer",
+                          fiber->held_count);
+    }
+}
+
+/* While the fiber still has its name. */
+static TH_COLD void examine(th_fiber *fiber) {
+    if (fiber->canary) {
+        th_fiber_check_canary(fiber);
+    }
+    fiber->examined = fiber->canary;
+    if (holds_mutexes(fiber)) {
+        th_key_values_end(&fiber->key_values, true); /* a destructor may still unlock */
+        if (holds_mutexes(fiber)) {
+            report_held(fiber);
+        }
+    }
+}
+
 /* In the task's context: the destructors of its values run as part of it. */
 static TH_COLD void undo(th_fiber *fiber, int result) {
     if (th_unlikely(fiber->sched->abandoned)) {
         th_thread_body_ends(result); /* in the child of a fork it ends here */
     }
-    if (th_unlikely(fiber->canary)) {
-        th_fiber_check_canary(fiber); /* while the fiber still has its name */
+    if (th_unlikely(fiber->examined)) {
+        examine(fiber);
     }
     fiber->dirty = false;
     if (th_forks_any(&fiber->worker->forks)) {

@@ -115,9 +115,9 @@ void th_worker_main(void *arg) {
         }
     }
     th_tsan_release(&worker->tsan); /* how the thread began is known to all tasks: th_leave */
-    thread->worker = worker;
+    th_thread_becomes(worker);
     run_fibers(worker);
-    thread->worker = NULL;
+    th_thread_becomes(NULL);
     if (config->worker_stop) {
         config->worker_stop(config->hook_ctx, (int)worker->index);
     }

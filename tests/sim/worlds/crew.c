@@ -118,7 +118,7 @@ static void fiber_main(void *arg) {
 
 static void work(void *arg) {
     th_worker *worker = arg;
-    th_thread_self()->worker = worker;
+    th_thread_becomes(worker);
     worker->errno_at = th_os_errno_at();
     worker->home = (th_fiber){
         .work = {.kind = TH_WORK_FIBER, .worker = -1}, .worker = worker, .sched = &mini.sched};
@@ -138,7 +138,7 @@ static void work(void *arg) {
             th_os_futex_wait(&mini.xturn, turn, th_timers_sleep_until(worker, false));
         }
     }
-    th_thread_self()->worker = NULL;
+    th_thread_becomes(NULL);
 }
 
 static void *bare_alloc(void *ctx, size_t size) {
@@ -190,7 +190,7 @@ SIM_UNSEEN void crew_timers_init(th_timers *timers, th_worker *owner) {
 static void poll_for_all(void *arg) {
     th_worker *worker = arg;
     th_poller *poller = &worker->poller;
-    th_thread_self()->worker = worker;
+    th_thread_becomes(worker);
     for (bool over = false; !over;) {
         int n = th_os_pollset_wait(&poller->set, poller->events, TH_POLL_EVENTS, TH_FOREVER);
         poller->got = n > 0 ? (unsigned)n : 0;
@@ -199,7 +199,7 @@ static void poll_for_all(void *arg) {
         over = mini.left == 0;
         th_lock_release(&mini.lock);
     }
-    th_thread_self()->worker = NULL;
+    th_thread_becomes(NULL);
 }
 
 static void run_fibers(void) {

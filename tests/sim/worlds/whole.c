@@ -87,11 +87,11 @@ static void bare_worker(void *arg) {
     th_thread *thread = th_thread_self();
     worker->errno_at = th_os_errno_at();
     worker->current = &worker->home;
-    thread->worker = worker;
+    th_thread_becomes(worker);
     for (th_work *work; (work = th_find(worker));) {
         th_run(&worker->home, work);
     }
-    thread->worker = NULL;
+    th_thread_becomes(NULL);
     th_thread_ends(thread);
 }
 

@@ -2,7 +2,7 @@
  * mistakes.c: the lines about calls that are legal but hardly ever meant (THRUM_CHECK). Each test
  * makes its mistake in a process of its own, whose stderr it reads.
  */
-#include "support/support.h"
+#include "support/sync/actors.h"
 #include "support/times.h"
 
 static void check_run(const thrum_config *config, thrum_fn entry) {
@@ -176,6 +176,201 @@ TEST(tasks_that_hold_all_workers_are_reported) {
                "the last of the 1 spares takes over");
 }
 
+/* ---- a task ends with a mutex locked ---- */
+
+static thrum_mutex mutex = THRUM_MUTEX_INIT;
+static thrum_mutex another = THRUM_MUTEX_INIT;
+
+static int locks(void *arg) {
+    thrum_mutex_lock(arg);
+    return 0;
+}
+
+static int tries_lock(void *arg) {
+    return thrum_mutex_try_lock(arg);
+}
+
+static int locks_both(void *arg) {
+    thrum_mutex_lock(&another);
+    return thrum_mutex_lock_until(arg, far_off());
+}
+
+/* A task of another name ends, while the scheduler goes on. */
+static int has_keeper(void *arg) {
+    const thrum_fn *fn = arg;
+    thrum_handle *handle;
+    thrum_attr attr = THRUM_ATTR_INIT;
+    attr.name = "keeper";
+    CHECK_EQ(thrum_spawn_with(&handle, &attr, *fn, &mutex), 0);
+    return thrum_join(handle, NULL);
+}
+
+static void keep(thrum_fn fn) {
+    CHECK_EQ(thrum_run(NULL, has_keeper, &fn), 0);
+}
+
+static void keep_by_lock(void *arg) {
+    (void)arg;
+    keep(locks);
+}
+
+static void keep_by_try_lock(void *arg) {
+    (void)arg;
+    keep(tries_lock);
+}
+
+static void keep_both(void *arg) {
+    (void)arg;
+    keep(locks_both);
+}
+
+static int hands_over(void *arg) {
+    thrum_mutex_lock(&mutex);
+    CHECK_EQ(thrum_go(locks, &mutex), 0); /* a task without a handle */
+    YIELD_UNTIL(MUTEX_WAITING(&mutex) == 1);
+    thrum_mutex_unlock(&mutex);
+    (void)arg;
+    return 0;
+}
+
+/* By the calling thread alone. */
+static void keep_what_was_handed_over(void *arg) {
+    thrum_config config;
+    (void)arg;
+    thrum_config_init(&config);
+    config.workers = 0;
+    check_run(&config, hands_over);
+}
+
+static const char locked[] = "thrum: check: a task ends with the mutex ";
+
+TEST(a_task_that_ends_with_a_mutex_locked_is_reported) {
+    /* At its end, though nobody waits; the line names the mutex and the task. */
+    check_line(printed("1", keep_by_lock), locked, "(fiber keeper, which runs ");
+    check_line(printed("1", keep_by_try_lock), locked, "(fiber keeper, which runs ");
+}
+
+TEST(a_waiter_that_gets_a_mutex_and_ends_is_reported) {
+    /* With a bound thread alone. */
+    check_line(printed("1", keep_what_was_handed_over), locked, "(fiber unnamed, which runs ");
+}
+
+TEST(mutexes_that_an_ended_task_holds_are_counted) {
+    /* Only of one the address is known. */
+    check_line(printed("1", keep_both), "thrum: check: a task ends with 2 mutexes locked",
+               "(fiber keeper, which runs ");
+}
+
+/* Gets the mutex in its second run. */
+typedef struct stackless {
+    thrum_task task;
+    thrum_await await;
+    bool unlocks;
+    thrum_event ended;
+} stackless;
+
+static void gets_mutex(thrum_task *task, void *arg) {
+    stackless *s = arg;
+    (void)task;
+    CHECK_EQ(thrum_await_end(&s->await), 0);
+    if (s->unlocks) {
+        thrum_mutex_unlock(&mutex);
+    }
+    thrum_event_signal(&s->ended);
+}
+
+static int await_mutex(bool unlocks) {
+    stackless s = {.unlocks = unlocks, .ended = THRUM_EVENT_INIT(THRUM_EVENT_AUTO, false)};
+    thrum_task_init(&s.task, gets_mutex, &s);
+    CHECK_EQ(thrum_mutex_on_until(&mutex, &s.await, &s.task, THRUM_FOREVER), 1);
+    CHECK_EQ(thrum_mutex_on_until(&mutex, &s.await, &s.task, THRUM_FOREVER), 0);
+    thrum_mutex_unlock(&mutex);
+    return thrum_event_wait(&s.ended);
+}
+
+static int awaits_and_keeps(void *arg) {
+    (void)arg;
+    return await_mutex(false);
+}
+
+static void keep_by_await(void *arg) {
+    (void)arg;
+    check_run(NULL, awaits_and_keeps);
+}
+
+TEST(an_intrusive_task_that_ends_with_a_mutex_locked_is_reported) {
+    /* The run that was handed the mutex, not the one that began the wait. */
+    check_line(printed("1", keep_by_await), locked, "(fiber unnamed, which runs ");
+}
+
+static thrum_cond cond = THRUM_COND_INIT;
+static thrum_key key;
+
+static void unlock_value(void *value) {
+    thrum_mutex_unlock(value);
+}
+
+static int gives_up(void *arg) {
+    CHECK_EQ(thrum_mutex_try_lock(arg), -EBUSY);
+    return thrum_mutex_lock_until(arg, soon()) == -ETIMEDOUT ? 0 : 1;
+}
+
+static int locks_while_it_waits(void *arg) {
+    CHECK_EQ(thrum_mutex_lock_until(arg, far_off()), 0);
+    CHECK_EQ(thrum_event_wait_until(&event, soon()), -ETIMEDOUT);
+    thrum_mutex_unlock(arg);
+    return 0;
+}
+
+static int leaves_it_to_a_destructor(void *arg) {
+    thrum_mutex_lock(arg);
+    return thrum_key_set(key, arg);
+}
+
+static int waits_for_condition(void *arg) {
+    thrum_mutex_lock(arg);
+    CHECK_EQ(thrum_cond_wait_until(&cond, arg, soon()), -ETIMEDOUT);
+    thrum_mutex_unlock(arg);
+    return 0;
+}
+
+static int unlocks_all(void *arg) {
+    static const thrum_fn fns[] = {locks_while_it_waits, leaves_it_to_a_destructor,
+                                   waits_for_condition, locks_while_it_waits};
+    thrum_mutex own = THRUM_MUTEX_INIT;
+    thrum_handle *handle;
+    thrum_scope scope;
+    (void)arg;
+    CHECK_EQ(thrum_scope_open(&scope, THRUM_FOREVER), 0);
+    thrum_mutex_lock(&own);
+    for (size_t i = 0; i < COUNT_OF(fns); i++) {
+        CHECK_EQ(thrum_scope_go(&scope, fns[i], &own), 0);
+    }
+    CHECK_EQ(thrum_spawn(&handle, gives_up, &own), 0);
+    CHECK_EQ(thrum_join(handle, NULL), 0);
+    thrum_mutex_unlock(&own);
+    CHECK_EQ(thrum_scope_join(&scope), 0);
+    return await_mutex(true);
+}
+
+/* With workers, then by the calling thread alone, which holds a mutex of its own all the time. */
+static void unlock_all(void *arg) {
+    thrum_config config;
+    (void)arg;
+    CHECK_EQ(thrum_key_create(&key, unlock_value), 0);
+    thrum_config_init(&config);
+    thrum_mutex_lock(&another);
+    check_run(&config, unlocks_all);
+    config.workers = 0;
+    check_run(&config, unlocks_all);
+    thrum_mutex_unlock(&another);
+}
+
+TEST(tasks_that_unlock_what_they_lock_are_not_reported) {
+    /* After waits, by a destructor, behind a condition; nor those that did not get the mutex. */
+    CHECK_STR(printed("1", unlock_all), "");
+}
+
 /* ---- no mistakes ---- */
 
 static int does_all_right(void *arg) {
@@ -201,6 +396,7 @@ static void do_all_wrong(void *arg) {
     wait_in_task(arg);
     sleep_shortly(arg);
     forget_handles(arg);
+    keep_by_lock(arg);
 }
 
 TEST(a_correct_program_prints_nothing) {
@@ -217,5 +413,5 @@ TEST(each_mistake_has_a_line_of_its_own) {
     /* Those of other kinds do not silence one. */
     const char *text = printed("1", do_all_wrong);
     CHECK(strstr(text, "looks like a duration") && strstr(text, "sleeps for") &&
-          strstr(text, "at the stop"));
+          strstr(text, "at the stop") && strstr(text, "a task ends with"));
 }

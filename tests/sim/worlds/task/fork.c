@@ -79,7 +79,7 @@ static th_work *take_queued(void) {
 }
 
 static void thieve(th_worker *worker, bool rescues) {
-    th_thread_self()->worker = worker;
+    th_thread_becomes(worker);
     while (!th_load_acquire(&mini.xover)) {
         th_work *work = rescues && sim_pick(2) ? th_forks_rescue(worker) : th_forks_steal(worker);
         work = work ? work : take_queued();
@@ -90,7 +90,7 @@ static void thieve(th_worker *worker, bool rescues) {
             th_os_relax();
         }
     }
-    th_thread_self()->worker = NULL;
+    th_thread_becomes(NULL);
 }
 
 static void thief(void *arg) {
@@ -147,7 +147,7 @@ static void play(unsigned thieves, void (*part)(void *), bool can_order, unsigne
                  bool gives) {
     int threads[THIEVES_MAX];
     begin(thieves, can_order);
-    th_thread_self()->worker = &mini.workers[0];
+    th_thread_becomes(&mini.workers[0]);
     for (unsigned i = 0; i < thieves; i++) {
         threads[i] = sim_spawn(part, &mini.workers[1 + i]);
     }
@@ -156,7 +156,7 @@ static void play(unsigned thieves, void (*part)(void *), bool can_order, unsigne
     for (unsigned i = 0; i < thieves; i++) {
         sim_join(threads[i]);
     }
-    th_thread_self()->worker = NULL;
+    th_thread_becomes(NULL);
     sim_check(!mini.queued.first);
 }
 
@@ -235,7 +235,7 @@ SIM_WORLD(fork_counted) {
     forks = sim_alloc(FORKS * sizeof *forks);
     begin(1, true);
     th_worker *worker = &mini.workers[0];
-    th_thread_self()->worker = worker;
+    th_thread_becomes(worker);
     th_activity_began(&worker->activity.xcreated);
     int thread = sim_spawn(rescuer, &mini.workers[1]);
     int looks = sim_spawn(observer, NULL);
@@ -248,7 +248,7 @@ SIM_WORLD(fork_counted) {
     th_store_release(&mini.xover, 1u);
     sim_join(thread);
     sim_join(looks);
-    th_thread_self()->worker = NULL;
+    th_thread_becomes(NULL);
     sim_free(forks);
 }
 
