@@ -105,15 +105,23 @@ class Site:
             return "[%s](%s%s%s)" % (found[2], to, suffix, anchor and "#" + anchor)
 
         def pictures(found):
-            both = "".join("```{image} %s\n:class: only-%s\n:alt: \"%s\"\n```\n" %
-                           (self.picture(os.path.join(here, found[mode])), mode, found["alt"]) for mode in ("dark", "light"))
-            return "````{container} picture\n%s````\n" % both
+            """A picture for each scheme, and those for narrow screens if there are any."""
+            sources = [(media, at) for media, at in re.findall(r'<source media="([^"]*)" srcset="([^"]*)">', found["sources"])]
+            sources.append(("", found["light"]))
+            out = ""
+            for shape in ("narrow", "wide"):
+                images = [("dark" if "dark" in media else "light", at) for media, at in sources
+                          if ("max-width" in media) == (shape == "narrow")]
+                out += "````{container} picture %s\n%s````\n" % (shape, "".join(
+                    "```{image} %s\n:class: only-%s\n:alt: \"%s\"\n```\n" %
+                    (self.picture(os.path.join(here, at)), mode, found["alt"]) for mode, at in images)) if images else ""
+            return out
 
         text = self.made.get(path) or read(path)
         parts = re.split(r"(?ms)(^ *```.*?^ *```$)", text)  # each second one is code
         for i in range(0, len(parts), 2):
             parts[i] = re.sub(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^)\s]+)\)", link, parts[i])
-            parts[i] = re.sub(r'<picture>\s*<source[^>]*srcset="(?P<dark>[^"]*)"[^>]*>\s*<img alt="(?P<alt>[^"]*)" '
+            parts[i] = re.sub(r'<picture>(?P<sources>(?:\s*<source[^>]*>)+)\s*<img alt="(?P<alt>[^"]*)" '
                               r'src="(?P<light>[^"]*)"[^>]*>\s*</picture>', pictures, parts[i])
         return "".join(parts)
 
@@ -173,7 +181,8 @@ every symbol of C.
                 entry.declarations = [d for d in entry.declarations
                                       if "{" in d.text or d.kind != "type" or d.name not in bodies]
             if entry.heading:
-                out += title(line(entry.comment), "-")
+                words = line(entry.comment)
+                out += title(words[:1].upper() + words[1:], "-")
             elif not entry.declarations:
                 out += text(entry.comment)
             elif is_c:
@@ -249,7 +258,8 @@ def parts(entry):
         elif name == "See also":
             part = ", ".join("``%s``" % other for other in re.split(r",\s+", part))
         else:
-            part = "".join("- ``%s``: %s\n" % (item, line(words)) for item, words in reference.listed(part)) or \
+            part = "".join("- %s: %s\n" % (", ".join("``%s``" % code for code in item.split(", ")), line(words))
+                           for item, words in reference.listed(part)) or \
                 text(part[:1].upper() + part[1:])
         out += ":%s:\n%s\n\n" % (name, indented(part))
     return out
