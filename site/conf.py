@@ -50,6 +50,8 @@ def link_names(app, doctree, docname):
         app.env.thrum_names = {name.split(".")[-1] if kind == "enumerator" else name: (there, anchor)
                                for name, _, kind, there, anchor, _ in found if kind not in ("label", "doc")}
     for literal in list(doctree.findall(nodes.literal)):
+        if re.fullmatch(r"-E[A-Z0-9]+", literal.astext()):
+            literal["classes"].append("error-code")  # no line ends behind its sign
         there = app.env.thrum_names.get(re.sub(r"\(\)$", "", literal.astext()))
         if there and there != (docname, (literal["ids"] or [""])[0]) and \
                 not isinstance(literal.parent, (nodes.reference, nodes.title)):
