@@ -32,6 +32,12 @@ WORDS = {
     "timer": "thrum_sleep", "thread pool": "thrum_blocking", "context switch": "thrum_yield",
     "graceful shutdown": "thrum_serve", "fork join": "thrum_fork_start", "subprocess": "thrum_process_start",
 }
+# The same for the section of a document: its first words, without the marks of a heading.
+PLACES = {
+    "docs/guide/debugging.md": {"It crashes": "segfault, segmentation fault, crash", "It hangs": "deadlock, hang"},
+    "docs/stacks.md": {"Choosing a size": "stack size", "Guards": "stack overflow"},
+    "docs/time.md": {"Time": "deadline, clock, late"},
+}
 LANGUAGES = {".c": "c", ".h": "c", ".cpp": "cpp", ".py": "python", ".cmake": "cmake"}
 
 
@@ -147,6 +153,9 @@ class Site:
         self.pages.update((path, path) for path in self.cited)
         for path in [path for path in self.pages if path.endswith(".md")]:
             text = self.markdown(path, self.cite)
+            for heading, words in PLACES.get(path, {}).items():
+                text, found = re.subn(r"(?m)^(#+ %s)$" % heading, r"\1\n\n```{index} %s\n```" % words, text)
+                assert found == 1, "%s has no heading %s" % (path, heading)
             if path == "README.md":
                 text += "\n" + self.contents()
             if path.startswith("src/") and path != "src/README.md":
