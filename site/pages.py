@@ -35,6 +35,7 @@ WORDS = {
 # The same for the section of a document: its first words, without the marks of a heading.
 PLACES = {
     "docs/guide/debugging.md": {"It crashes": "segfault, segmentation fault, crash", "It hangs": "deadlock, hang"},
+    "docs/guide/descriptors.md": {"A relay": "half close, proxy"},
     "docs/stacks.md": {"Choosing a size": "stack size", "Guards": "stack overflow"},
     "docs/time.md": {"Time": "deadline, clock, late"},
 }

@@ -13,12 +13,12 @@ var Scorer = {
     const late = /^(src|tests|bench|docs|CHANGELOG|HACKING|porting)\b/.test(page) ? 50 : 0;
     if (anchor && anchor.startsWith("#index-") && score === 100) {
       hit[1] = title + ": " + asked;
-      return 2000;
+      return page.startsWith("reference/") ? 2001 : 2000;
     }
     /* An object's last part, or a section's own heading. */
     const name = title.toLowerCase().split(description ? "." : " > ").pop().replace(/^-|\(\)$/g, "");
     const short = name.replace(/^thrum_/, "");
-    if (name === asked || short === asked || short === asked.replace(/ /g, "_")) return 1000 - 10 * late + score;
+    if (name === asked || short === asked || short === asked.replace(/ /g, "_")) return (late ? 100 : 1000) + score;
     if (description && short.startsWith(asked)) return 200 + score - short.length;
     return score - late;
   },

@@ -31,7 +31,10 @@ SEARCHES = (("spawn", "reference/spawn.html#c.thrum_spawn"), ("thrum_event_wait"
             ("stall_rescue_ms", "reference/config.html#c.thrum_config.stall_rescue_ms"),
             ("parks", "reference/metrics.html#c.thrum_metrics.parks"),
             ("thrum_parks_total", "reference/metrics.html#index"),
-            ("thrum_running_seconds", "reference/metrics.html#index"), ("half close", "reference/io.html#"), ("thrum::task", "reference/cpp/task.html"), ("THRUM_SHARDED", "reference/config.html#c.thrum_policy.THRUM_SHARDED"))
+            ("thrum_running_seconds", "reference/metrics.html#index"), ("half close", "reference/io.html#"),
+            ("thrum::task", "reference/cpp/task.html"), ("THRUM_SHARDED", "reference/config.html#c.thrum_policy.THRUM_SHARDED"),
+            ("deadline", "time.html#index"), ("segfault", "guide/debugging.html#index"), ("stack size", "stacks.html#index"),
+            ("mutex", "reference/mutex.html#c.thrum_mutex"))
 PAGES = ("index.html", "guide/tasks.html", "guide/descriptors.html", "guide/errors.html", "guide/cpp.html", "policies.html",
          "reference/index.html", "reference/event.html", "reference/config.html", "src/README.html",
          "examples/event.c.html", "search.html?q=spawn")
