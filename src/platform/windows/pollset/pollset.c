@@ -103,10 +103,26 @@ static void set_free(th_set *set) {
     free(set);
 }
 
+/* A set's number is a descriptor that a foreign loop can wait for (th_os_pollset_wake). */
+static int number_open(void) {
+    int ends[2];
+    if (th_os_fails(TH_OS_FAULT_POLLSET) || th_os_fails(TH_OS_FAULT_EVENTFD)) {
+        return -EMFILE;
+    }
+    TH_KEEPS_ERRNO;
+    const int code = th_poll_pair(ends);
+    return code ? code : th_fd_of_fresh(th_socket_of(ends[0]));
+}
+
+static void number_close(int number) {
+    TH_KEEPS_ERRNO;
+    th_closing(number);
+    th_poll_pair_close((int[2]){number, number});
+}
+
 int th_os_pollset_open(th_os_pollset *out) {
     *out = (th_os_pollset){-1, -1};
-    /* A set's number is a descriptor that a foreign loop can wait for (th_os_pollset_wake). */
-    const int number = th_os_fails(TH_OS_FAULT_POLLSET) ? -EMFILE : th_os_wakeup_open();
+    const int number = number_open();
     if (number < 0) {
         return number;
     }
@@ -117,7 +133,7 @@ int th_os_pollset_open(th_os_pollset *out) {
         if (set) {
             set_free(set);
         }
-        th_os_wakeup_close(number);
+        number_close(number);
         return code;
     }
     th_store_release(&slot->xset, set); /* pairs: th_set_of; the set */
@@ -165,7 +181,7 @@ void th_os_pollset_close(th_os_pollset *named) {
         }
     }
     if (named->set >= 0) {
-        th_os_wakeup_close(named->set);
+        number_close(named->set);
     }
     *named = (th_os_pollset){-1, -1};
 }
