@@ -9,6 +9,10 @@
 
 #include "base/cc.h"
 
+#ifndef TH_KIT
+#define TH_KIT 0 /* whether this is the test kit (testkit), which has more threads */
+#endif
+
 /* The subject of a decision. Each kind has its own budget, and a word in the trace. */
 typedef enum sim_what {
     SIM_THREAD,   /* which thread goes on */
@@ -18,6 +22,8 @@ typedef enum sim_what {
     SIM_REFUSAL,  /* whether memory, a thread, a barrier or a descriptor is refused */
     SIM_TIMER,    /* whether a deadline passes although a thread could go on */
     SIM_EVENT,    /* which descriptor of a set has an event for no reason */
+    SIM_TASK,     /* whether a task lets others of its worker run */
+    SIM_PICK,     /* which of the tasks that are ready runs next */
     SIM_WORLD     /* a decision of the world's own */
 } sim_what;
 
@@ -92,7 +98,7 @@ void sim_call(void);
  * history so far, and a thread that acquires from it sees all that was added. Zero: nothing.
  */
 typedef struct sim_order {
-    _Alignas(32) unsigned char view[96];
+    _Alignas(TH_KIT ? 128 : 32) unsigned char view[TH_KIT ? 384 : 96];
 } sim_order;
 void sim_order_release(sim_order *order);
 void sim_order_acquire(const sim_order *order);

@@ -16,11 +16,6 @@ int th_os_pid(void) {
     return 1;
 }
 
-const char *th_os_error_text(int number) {
-    (void)number;
-    return NULL;
-}
-
 void th_os_stderr(const char *text, size_t length) {
     sim_said(text, length);
 }
@@ -37,6 +32,12 @@ void th_os_abort(void) {
 void th_os_exit(int status) {
     (void)status; /* worlds do not fork */
     sim_aborted();
+}
+
+#if !TH_KIT /* it has texts, and names code as on Linux */
+const char *th_os_error_text(int number) {
+    (void)number;
+    return NULL;
 }
 
 void th_os_code_name(uintptr_t address, char *text, size_t size, th_os_symbols *symbols) {
@@ -63,6 +64,14 @@ unsigned th_os_code_spans(th_os_span spans[], unsigned max) {
     (void)max;
     return 0;
 }
+
+unsigned th_os_modules(th_os_module modules[], unsigned max) {
+    (void)modules;
+    (void)max;
+    return 0;
+}
+
+#endif
 
 unsigned th_os_cpus(void) {
     return 2;
@@ -94,12 +103,6 @@ void th_os_crash_catch(th_os_crash_fn tell) {
 }
 
 void th_os_crash_in_child(void) {
-}
-
-unsigned th_os_modules(th_os_module modules[], unsigned max) {
-    (void)modules;
-    (void)max;
-    return 0;
 }
 
 int th_os_record_open(const char *path) {

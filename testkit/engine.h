@@ -3,6 +3,7 @@
  * and bss, which belong to the library and the worlds, can be put back after each run.
  *
  * Files: controller.c  threads, the choice of the next one, sleeping
+ *        world.c       what worlds and tests call
  *        strategy.c    how decisions are taken, and the log of them
  *        model.c       the values that an atomic access sees and publishes
  *        seqcst.c      the order of seq_cst accesses and fences
@@ -26,16 +27,24 @@
 #include "platform/sim/controller.h"
 #include "sim.h"
 
+#ifndef SIM_THREADS
 #define SIM_THREADS 8
+#endif
 #define HISTORY 8u      /* stores of one word that a load can still see */
 #define STALE_MAX 3u    /* how often in a row a thread sees an old value, at most */
 #define BUFFER 16u      /* stores that a store buffer holds */
 #define LOCS_MAX 8192u  /* words that are used atomically, in one run */
 #define LOG_MAX 131072u /* decisions of a run */
-#define ARENA_BYTES ((size_t)64 << 20)
 #define KERNEL_BYTES ((size_t)256 << 10)
-#define DATA_BYTES ((size_t)4 << 20) /* room for data and bss of the program */
+#if TH_KIT
+#define ARENA_BYTES ((size_t)1 << 30)
+#define DATA_BYTES ((size_t)64 << 20) /* room for data and bss of the program */
+#define STACK_BYTES ((size_t)256 << 10)
+#else
+#define ARENA_BYTES ((size_t)64 << 20)
+#define DATA_BYTES ((size_t)4 << 20)
 #define STACK_BYTES ((size_t)64 << 10)
+#endif
 #define PAGE_BYTES ((size_t)4096)
 
 #define likely(x) __builtin_expect(!!(x), 1)
@@ -43,7 +52,7 @@
 
 /* ---- clocks ---- */
 
-typedef uint32_t clock_vec __attribute__((vector_size(32)));
+typedef uint32_t clock_vec __attribute__((vector_size(4 * SIM_THREADS)));
 
 typedef struct view {
     clock_vec order; /* happens-before, by which races are judged */
@@ -114,7 +123,7 @@ typedef struct fence_known {
 
 /* ---- threads ---- */
 
-typedef enum { T_NONE, T_RUNNABLE, T_ASLEEP, T_JOINING, T_ENDED } thread_state;
+typedef enum { T_NONE, T_RUNNABLE, T_ASLEEP, T_JOINING, T_SETTLING, T_ENDED } thread_state;
 
 typedef struct pending_store {
     uintptr_t addr;
@@ -133,6 +142,7 @@ typedef struct sim_thread {
     const void *word; /* the word that it sleeps on */
     int64_t deadline;
     unsigned joins;
+    int64_t slept_at;
     uint64_t slept;    /* the order in which sleepers came */
     uint32_t priority; /* PCT: the higher one goes first */
     char name[16];
@@ -140,6 +150,11 @@ typedef struct sim_thread {
     void *arg;
     char *stack;
     sim_local local;
+    unsigned loops;   /* turns of waiting loops since its last step (sim_yield_point) */
+    const char *what; /* its last call, and where that returns to (points.c) */
+    uintptr_t after;
+    uintptr_t started; /* of a test's own thread: where it was started */
+    bool joined;
 
     view now;
     view released;   /* the view published by the last release fence */
@@ -182,6 +197,33 @@ typedef struct site_entry {
 #define SITES 4096u
 #define MUTANT_SITES 256u
 
+/* A step of a traced run, for its account in words (words.c). */
+typedef struct sim_step {
+    const char *what;   /* the call, or the point's name */
+    const void *object; /* its first argument */
+    uintptr_t after;    /* where it returns to */
+    int64_t now;
+    uintptr_t fn; /* the function of the task, or 0 */
+    uint64_t run; /* the task's number, or 0 */
+    uint32_t thread;
+    char name[32]; /* of the task, or of the thread */
+} sim_step;
+#define WORDS_MAX 65536u
+
+/* A place in the program that a fault names beside its message. */
+typedef struct sim_spot {
+    char label[80];
+    uintptr_t after; /* the address behind the call */
+} sim_spot;
+#define SPOTS_MAX 4u
+
+/* A lock that the run has used. */
+#define LOCKS_MAX 256u
+typedef struct sim_lock {
+    const void *lock;
+    bool is_mutex; /* or a rwlock */
+} sim_lock;
+
 /* The simulator keeps nothing in static variables: they are put back after each run. */
 typedef struct engine {
     /* The run. */
@@ -191,6 +233,12 @@ typedef struct engine {
     uint32_t runnable; /* a bit for each thread */
     uint32_t asleep;   /* a bit for each thread that sleeps with a deadline */
     uint32_t tired;    /* a bit for each thread that has yielded since the others had their turn */
+    unsigned stretch;  /* steps of the running thread since it got its turn */
+    int64_t pause;     /* the last step of the time that passed while all waited in loops */
+    unsigned idle;     /* jumps of the clock since the last call of a test */
+    bool other_scheds; /* the test has schedulers of its own */
+    uint64_t looping;  /* the step at which all began to wait in loops, or 0 */
+    uint64_t paused;   /* the step of that */
     unsigned buffers;  /* threads with something in their store buffers */
     uint64_t steps;
     uint64_t sleeps;
@@ -244,6 +292,9 @@ typedef struct engine {
     char *data_copy;
     bool data_dirty;
     struct block *free_blocks[32];
+    struct block *live_blocks, *freed_blocks; /* of the test kit */
+    uint64_t allocations;
+    size_t pages_low; /* the test kit's pages lie above this part of the arena */
     unsigned live;
     uint64_t live_bytes;
     char *kernel; /* the simulated system's own */
@@ -275,6 +326,28 @@ typedef struct engine {
     void (*on_outcome)(const char *outcome);
     uint64_t scratch[512]; /* main.c's */
 
+    /* The test kit's (kit.h). */
+    bool still;      /* the clock moves only when nothing else can happen */
+    bool inspecting; /* the run is over, and the library prints what its memory holds */
+    sim_step *words; /* the steps of a traced run, in words */
+    uint32_t words_count;
+    sim_spot spots[SPOTS_MAX]; /* of the fault */
+    unsigned spots_count;
+    uintptr_t crash_addr; /* the address of the access that crashed */
+#define NO_ADDRESS ((uintptr_t)1)
+#define WILD_ADDRESS ((uintptr_t)2) /* one that no memory can have */
+    sim_lock locks[LOCKS_MAX];
+    unsigned locks_used;
+    const void *held; /* the lock of a fault, and its owner */
+    uint64_t held_by;
+    char *locals, *locals_copy; /* the program's thread-locals */
+    size_t locals_size;
+    int outputs[3]; /* the program's stdout and stderr while it is mute */
+    bool is_mute;
+    int64_t (*first_timer)(void); /* the first deadline of a task */
+    void (*run_begins)(void);
+    void (*run_ended)(void); /* called after each run, outside of it */
+
     /* Trace. */
     bool tracing;
     FILE *trace;
@@ -286,8 +359,13 @@ extern engine *E;
 void controller_begin(void);
 void thread_enter(void); /* runs until the run is over; for the explorer */
 void run_over(void) __attribute__((noreturn));
+void sim_settle(void); /* waits until all other threads are blocked */
+void sim_advance(int64_t ns);
+void sim_turn(void); /* all other threads that can go on do so first */
 void fail(const char *fault, const char *format, ...)
     __attribute__((noreturn, format(printf, 2, 3)));
+/* A place that the report of the fault names; before the call of fail. */
+void spot(uintptr_t after, const char *label, ...) __attribute__((format(printf, 2, 3)));
 static inline unsigned me(void) {
     return (unsigned)(E->current - E->threads);
 }
@@ -334,7 +412,27 @@ cell *cell_of(uintptr_t addr); /* NULL if the word is not watched */
 /* ---- arena.c ---- */
 void arena_begin(void);
 void arena_end(void);
-void *arena_pages(size_t size);
+/* Whether the block counts as a leak if it is left at the end: at first it does. */
+void arena_count(void *ptr, bool counts);
+
+/* For the test kit. A block, and the places in the program that allocated and freed it. */
+typedef struct arena_block {
+    const char *at;
+    size_t size;
+    uint64_t number;
+    const char *what;
+    uintptr_t after, freed_after;
+} arena_block;
+#define ARENA_FREED 0xddddddddddddddddull /* each word of a freed block */
+/* The blocks that are left at a run's end, one after another; NULL: no more. */
+const struct block *arena_next(const struct block *b, arena_block *out);
+void arena_came_from(void *ptr, const char *what, uintptr_t after);
+void arena_freed_at(void *ptr, uintptr_t after);
+/* Whether the address is in a freed block. */
+bool arena_freed(const void *addr, arena_block *out);
+/* A freed block that was written since, and where; NULL: none. */
+const void *arena_overwritten(arena_block *out);
+bool arena_is_stack(const void *addr);
 
 /* ---- explore.c ---- */
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -376,8 +474,12 @@ bool replay(const sim_world *world, memory_mode mode, const uint8_t *given, uint
 double seconds_now(void);
 bool warm_up(const sim_world *world, memory_mode mode, uint64_t seed);
 void report_fault(const plan *p, uint64_t run);
+/* Returns how many decisions are left; E->given and the log are then of some trial. */
+uint32_t minimise(const sim_world *world, memory_mode mode, uint8_t *log, uint32_t count);
 void trace_given(const sim_world *world, memory_mode mode, uint32_t count);
 void engine_start(void);
+void engine_data_copy(void); /* the program's data are as now before each run */
+void engine_data_put_back(void);
 void distinct_begin(uint64_t runs);
 bool distinct_add(uint64_t hash);
 uint64_t distinct_count(void);

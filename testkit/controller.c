@@ -13,9 +13,21 @@
 #include "platform/platform.h"
 
 #define MAIN_NAME "main"
+#define LOOPS_FREE 40u
+#define LOOP_STEPS (E->world->steps_max / 2) /* for so long, a loop may also end without time */
+#define PAUSE_NS 100
+#define PAUSE_MAX_NS 10000000 /* the most without a deadline */
+#define LATE_NS 10000
+#define IDLE_MAX 200u /* jumps of the clock without a call of the test */
+#define SHORT_NS 100000000
+#define PAUSE_STEPS 5000u /* with more steps between two pauses, it was another loop */
+/* A prime, so that it falls into each part of a loop. */
+#define STRETCH 499u /* steps of one thread in a row, after which it gives way in a test */
 
 static void thread_main(void *arg);
 static void go_to(unsigned next);
+static void schedule(bool may_stay);
+static void give_way(void);
 
 /* ---- threads ---- */
 
@@ -44,6 +56,11 @@ void controller_begin(void) {
     E->runnable = 0;
     E->asleep = 0;
     E->tired = 0;
+    E->stretch = 0;
+    E->looping = 0;
+    E->paused = 0;
+    E->idle = 0;
+    E->other_scheds = false;
     E->buffers = 0;
     E->steps = 0;
     E->sleeps = 0;
@@ -64,6 +81,17 @@ void run_over(void) {
     E->current = NULL;
     th_context_jump(&t->context, &E->explorer);
     __builtin_unreachable();
+}
+
+void spot(uintptr_t after, const char *label, ...) {
+    if (E->spots_count < SPOTS_MAX) {
+        sim_spot *s = &E->spots[E->spots_count++];
+        va_list args;
+        va_start(args, label);
+        vsnprintf(s->label, sizeof s->label, label, args);
+        va_end(args);
+        s->after = after;
+    }
 }
 
 void fail(const char *fault, const char *format, ...) {
@@ -110,7 +138,7 @@ static void thread_main(void *arg) {
     if (all) {
         run_over();
     }
-    sim_yield_point();
+    give_way();
     __builtin_unreachable();
 }
 
@@ -139,7 +167,7 @@ void sim_thread_join(uintptr_t handle) {
         self->state = T_JOINING;
         self->joins = (unsigned)handle;
         E->runnable &= ~(1u << me());
-        sim_yield_point();
+        give_way();
     } else {
         view_join(&self->now, &t->now);
     }
@@ -181,23 +209,76 @@ static void expire(void) {
 }
 
 void sim_pass(int64_t ns) {
+    if (E->still) {
+        return;
+    }
     E->now += ns;
     if (unlikely(E->asleep)) {
         expire();
     }
 }
 
+void sim_advance(int64_t ns) {
+    E->now += ns;
+    expire();
+}
+
+/* Whether a thread waited for the moment at which all others are blocked: it goes on. */
+static bool settle(void) {
+    bool any = false;
+    for (unsigned i = 0; i < E->thread_count; i++) {
+        sim_thread *t = &E->threads[i];
+        if (t->state == T_SETTLING) {
+            t->state = T_RUNNABLE;
+            E->runnable |= 1u << i;
+            any = true;
+        }
+    }
+    return any;
+}
+
+void sim_settle(void) {
+    E->current->state = T_SETTLING;
+    E->looping = 0;
+    E->runnable &= ~(1u << me());
+    schedule(false);
+}
+
+/* The first deadline of a sleep of at least that length. */
+static int64_t first_deadline(int64_t length) {
+    int64_t first = INT64_MAX;
+    for (uint32_t bits = E->asleep; bits; bits &= bits - 1) {
+        const sim_thread *t = &E->threads[__builtin_ctz(bits)];
+        if (t->deadline < first && t->deadline - t->slept_at >= length) {
+            first = t->deadline;
+        }
+    }
+    return first;
+}
+
+/* The first deadline of a test: a timer's or a thread's, not that of a worker that looks around. */
+static int64_t first_awaited(void) {
+    const int64_t timer = E->first_timer ? E->first_timer() : INT64_MAX;
+    const int64_t first = first_deadline(SHORT_NS);
+    return timer < first ? timer : first;
+}
+
 /* All threads sleep: the clock goes on to the first deadline, if there is one. */
 static void jump(void) {
+    if (settle()) {
+        return;
+    }
     if (E->world->asleep) {
         E->world->asleep();
     }
-    int64_t first = INT64_MAX;
-    for (uint32_t bits = E->asleep; bits; bits &= bits - 1) {
-        sim_thread *t = &E->threads[__builtin_ctz(bits)];
-        first = t->deadline < first ? t->deadline : first;
+    int64_t first = first_deadline(0);
+    if (E->still && ++E->idle > IDLE_MAX && !E->other_scheds) {
+        first = first_awaited(); /* only workers look around; nothing else can happen before */
     }
     if (first == INT64_MAX) {
+        if (E->still) {
+            fail("deadlock", "all tasks and threads wait, and no deadline is pending");
+        }
         char who[256] = "";
         size_t used = 0;
         for (unsigned i = 0; i < E->thread_count && used < sizeof who - 40; i++) {
@@ -223,6 +304,7 @@ static void go_to(unsigned next) {
         return;
     }
     E->current = to;
+    E->stretch = 0;
     th_context_jump(&from->context, &to->context);
 }
 
@@ -260,18 +342,53 @@ static void do_extra(unsigned which) {
 }
 
 /*
+ * All threads that could go on wait in loops, so only time can change that. It passes in steps that
+ * grow: a loop that ends in an hour takes sixty of them. They end at a deadline of the test.
+ */
+static void pause_all(void) {
+    const int64_t first = first_awaited();
+    if (!E->looping || E->steps - E->paused > PAUSE_STEPS) {
+        E->looping = E->steps;
+        E->pause = PAUSE_NS;
+    }
+    E->paused = E->steps;
+    if (E->steps - E->looping < LOOP_STEPS) {
+        return;
+    }
+    if (first <= E->now) { /* a worker has not looked at its timers yet */
+        E->now += LATE_NS;
+        expire();
+        return;
+    }
+    const int64_t most = first == INT64_MAX ? PAUSE_MAX_NS : first - E->now;
+    E->pause = E->pause < most ? E->pause + E->pause / 2 : most;
+    if (first - E->now > E->pause) {
+        E->now += E->pause;
+    } else { /* the one that has waited gets some time to end the loop */
+        E->now = first;
+        E->pause = PAUSE_NS;
+        E->looping = E->steps - LOOP_STEPS + PAUSE_STEPS / 10;
+    }
+    expire();
+}
+
+/*
  * The threads that could go on instead of a yielding one and have not yielded themselves. When all
  * have, it begins anew. Otherwise a search through all decisions would let two threads that wait
  * for a third one hand over to each other for ever.
  */
 static uint32_t fresh(uint32_t others) {
     if (!(others & ~E->tired)) {
+        if (E->still && !(E->runnable & ~E->tired)) {
+            pause_all();
+        }
         E->tired &= 1u << me();
     }
     return others & ~E->tired;
 }
 
 static void schedule(bool may_stay) {
+    E->current->loops = 0;
     if (unlikely(++E->steps > E->world->steps_max)) {
         fail("livelock", "more than %u steps", E->world->steps_max);
     }
@@ -287,7 +404,7 @@ static void schedule(bool may_stay) {
         }
         uint32_t mine = 1u << me();
         uint32_t others = E->runnable & ~mine;
-        if (!may_stay && E->limits.fair) {
+        if (!may_stay && (E->limits.fair || E->still)) {
             others = fresh(others);
         }
         bool stay = may_stay && (E->runnable & mine);
@@ -320,18 +437,44 @@ static void schedule(bool may_stay) {
     }
 }
 
-void sim_point(void) {
-    if (likely(E->current)) {
-        schedule(true);
-    }
-}
-
-void sim_yield_point(void) {
+/* The caller goes on only when all others that can go on had a turn. */
+static void give_way(void) {
+    E->current->loops = 0;
     E->current->priority = --E->lowest;
     model_drain(E->current);
     E->tired |= 1u << me();
     sim_pass(100);
     schedule(false);
+}
+
+void sim_point(void) {
+    if (unlikely(!E->current || E->inspecting)) {
+        return;
+    }
+    /* A test may wait in a loop that only locks and unlocks. */
+    if (unlikely(E->still && ++E->stretch > STRETCH)) {
+        E->stretch = 0;
+        give_way();
+    } else {
+        schedule(true);
+    }
+}
+
+void sim_turn(void) {
+    if (E->current && !E->inspecting) {
+        give_way();
+    }
+}
+
+void sim_yield_point(void) {
+    /*
+     * In a test, short loops of the library end undisturbed: otherwise a wait that begins by
+     * looking a few times would always let others go first.
+     */
+    if (E->still && E->current->loops++ < LOOPS_FREE) {
+        return;
+    }
+    give_way();
 }
 
 /* ---- futexes ---- */
@@ -343,6 +486,7 @@ sim_reason sim_sleep(const void *word, int64_t deadline) {
     t->word = word;
     t->deadline = deadline;
     t->slept = ++E->sleeps;
+    t->slept_at = E->now;
     E->runnable &= ~(1u << number);
     if (deadline != INT64_MAX) {
         E->asleep |= 1u << number;
@@ -393,108 +537,4 @@ bool sim_wake_one(const void *word) {
     TRACE("futex wakes thread %d", (int)(t - E->threads));
     wake(t, SIM_WOKEN);
     return true;
-}
-
-/*
- * The caller's fence is the first and the last; between them comes each other thread's, in its
- * time.
- */
-void sim_fence_everywhere(void) {
-    TRACE("barrier: a fence in every thread");
-    model_fence_thread(E->current); /* the others' fences show them its earlier writes */
-    for (unsigned i = 0; i < E->thread_count; i++) {
-        if (i != me()) { /* a thread that has ended was switched away, which is a fence as well */
-            sim_point();
-            TRACE("barrier: a fence in thread %u", i);
-            model_fence_thread(&E->threads[i]);
-        }
-    }
-    model_fence_thread(E->current);
-}
-
-/* ---- the library's reports ---- */
-
-void sim_said(const char *text, size_t length) {
-    size_t n = length < sizeof E->said - 1 ? length : sizeof E->said - 1;
-    memcpy(E->said, text, n);
-    E->said[n] = 0;
-    while (n > 0 && E->said[n - 1] == '\n') {
-        E->said[--n] = 0;
-    }
-}
-
-void sim_aborted(void) {
-    fail("abort", "%s", E->said);
-}
-
-/* ---- for worlds ---- */
-
-int sim_spawn(void (*entry)(void *), void *arg) {
-    th_os_thread thread;
-    unsigned left = E->refusals_left;
-    E->refusals_left = 0; /* the world's own threads are never refused */
-    sim_point();
-    int code = th_os_thread_start(&thread, "world", entry, arg);
-    E->refusals_left = left;
-    if (code != 0) {
-        fail("world", "more than %d threads", SIM_THREADS);
-    }
-    return (int)thread.handle;
-}
-
-void sim_join(int thread) {
-    sim_thread_join((uintptr_t)thread);
-}
-
-void sim_together(unsigned n, void (*const entries[])(void *), void *arg) {
-    int threads[SIM_THREADS];
-    for (unsigned i = 0; i < n; i++) {
-        threads[i] = sim_spawn(entries[i], arg);
-    }
-    for (unsigned i = 0; i < n; i++) {
-        sim_join(threads[i]);
-    }
-}
-
-unsigned sim_pick(unsigned n) {
-    return sim_choose(SIM_WORLD, n);
-}
-
-void sim_failed(const char *fault, const char *file, int line, const char *what) {
-    const char *base = strrchr(file, '/');
-    fail(fault, "%s:%d: %s", base ? base + 1 : file, line, what);
-}
-
-void sim_outcome(const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    vsnprintf(E->outcome, sizeof E->outcome, format, args);
-    va_end(args);
-}
-
-void sim_note(const char *format, ...) {
-    if (E->tracing) {
-        char text[256];
-        va_list args;
-        va_start(args, format);
-        vsnprintf(text, sizeof text, format, args);
-        va_end(args);
-        note("%s", text);
-    }
-}
-
-void sim_may_refuse(bool may) {
-    E->refuses = may;
-}
-
-unsigned sim_thread_number(void) {
-    return me();
-}
-
-sim_moment sim_moment_now(void) {
-    return (sim_moment){.thread = me(), .time = E->current->now.order[me()]};
-}
-
-bool sim_moment_before(sim_moment moment) {
-    return moment.thread == me() || moment.time <= E->current->now.order[moment.thread];
 }

@@ -45,6 +45,23 @@ void sim_order_add(sim_order *order, const sim_order *more) {
     view_join((view *)(void *)order, (const view *)(const void *)more);
 }
 
+/*
+ * The caller's fence is the first and the last; between them comes each other thread's, in its
+ * time.
+ */
+void sim_fence_everywhere(void) {
+    TRACE("barrier: a fence in every thread");
+    model_fence_thread(E->current); /* the others' fences show them its earlier writes */
+    for (unsigned i = 0; i < E->thread_count; i++) {
+        if (i != me()) { /* a thread that has ended was switched away, which is a fence as well */
+            sim_point();
+            TRACE("barrier: a fence in thread %u", i);
+            model_fence_thread(&E->threads[i]);
+        }
+    }
+    model_fence_thread(E->current);
+}
+
 void sim_trace(const char *format, ...) {
     if (unlikely(E->tracing)) {
         char text[256];

@@ -5,42 +5,25 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <link.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 #include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
 
 #include "engine.h"
 
 #define WARM_UPS 4
 
 engine *E;
-static sim_world *worlds;
 
-extern char __data_start[];
+extern char __data_start[] __attribute__((weak)); /* musl has none */
 extern char _end[];
-
-/* ---- worlds ---- */
-
-void sim_register(sim_world *world) {
-    sim_world **link = &worlds;
-    while (*link && strcmp((*link)->name, world->name) < 0) {
-        link = &(*link)->next;
-    }
-    world->next = *link;
-    *link = world;
-    if (!world->steps_max) {
-        world->steps_max = 20000;
-    }
-}
-
-sim_world *world_first(void) {
-    return worlds;
-}
 
 /* ---- start ---- */
 
@@ -54,8 +37,33 @@ sim_world *world_first(void) {
 #define PLACE_ELSEWHERE ((uintptr_t)0x2b674a1d5000)
 #define LINKED_ELSEWHERE ((uintptr_t)0x30000000) /* sim-elsewhere lies above this */
 
+/* The program's writable data begins behind what is protected once it has been relocated. */
+static int find_data(struct dl_phdr_info *program, size_t size, void *first) {
+    uintptr_t at = 0;
+    (void)size;
+    for (unsigned i = 0; i < program->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &program->dlpi_phdr[i];
+        if (part->p_type == PT_LOAD && part->p_flags & PF_W) {
+            at = part->p_vaddr > at ? part->p_vaddr : at;
+        } else if (part->p_type == PT_GNU_RELRO) {
+            const uintptr_t end = part->p_vaddr + part->p_memsz;
+            at = end > at ? end : at;
+        }
+    }
+    *(uintptr_t *)first = program->dlpi_addr + at;
+    return 1; /* the program is the first */
+}
+
+static char *data_first(void) {
+    uintptr_t first = (uintptr_t)__data_start;
+    if (!first) {
+        dl_iterate_phdr(find_data, &first);
+    }
+    return (char *)first;
+}
+
 static uintptr_t place_first(void) {
-    return (uintptr_t)__data_start < LINKED_ELSEWHERE ? PLACE : PLACE_ELSEWHERE;
+    return (uintptr_t)data_first() < LINKED_ELSEWHERE ? PLACE : PLACE_ELSEWHERE;
 }
 
 static void *map_at(uintptr_t place, size_t size) {
@@ -79,25 +87,52 @@ static void *map(size_t size) {
     return p;
 }
 
-static void crashed(int signal) {
+/* The address of the instruction, for the report of a test. */
+static uintptr_t instruction(const void *context) {
+    const ucontext_t *c = context;
+#if defined(__x86_64__)
+    return (uintptr_t)c->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+    return (uintptr_t)c->uc_mcontext.pc;
+#else
+    return (uintptr_t)(c ? 0 : 0);
+#endif
+}
+
+static void crashed(int signal, siginfo_t *info, void *context) {
     if (!E->current) {
         const char text[] = "the simulator itself crashed\n";
-        fwrite(text, 1, sizeof text - 1, stderr);
+        (void)!write(E->is_mute ? E->outputs[2] : 2, text, sizeof text - 1);
+        sigaction(SIGABRT, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
         abort();
     }
     E->failed = true;
     snprintf(E->fault, sizeof E->fault, "crash");
     snprintf(E->message, sizeof E->message, "signal %d in thread %u", signal, me());
+    if (E->still) {
+        const bool access = signal == SIGSEGV || signal == SIGBUS;
+        E->crash_addr = !access                      ? NO_ADDRESS
+                        : info->si_code == SI_KERNEL ? WILD_ADDRESS
+                                                     : (uintptr_t)info->si_addr;
+        snprintf(E->message, sizeof E->message, "signal %d (%s)", signal, strsignal(signal));
+        spot(instruction(context) + 1, "crashed");
+        spot(E->current->after, "after the call of %s", E->current->what);
+    }
     E->current = NULL;
     siglongjmp(E->out, 1);
 }
 
-static void tick(int signal) {
-    (void)signal;
+static void tick(int signal, siginfo_t *info, void *context) {
+    (void)signal, (void)info;
     if (E->current && E->started == E->ticked && E->steps == E->ticked_steps) {
         E->failed = true;
         snprintf(E->fault, sizeof E->fault, "hang");
         snprintf(E->message, sizeof E->message, "thread %u computes for ever", me());
+        if (E->still) {
+            snprintf(E->message, sizeof E->message, "a task or thread computes for ever");
+            spot(instruction(context) + 1, "it computes");
+            spot(E->current->after, "after the call of %s", E->current->what);
+        }
         E->current = NULL;
         siglongjmp(E->out, 1);
     }
@@ -111,6 +146,7 @@ void engine_start(void) {
     E->locs = map(LOCS_MAX * sizeof *E->locs);
     E->cells = map((ARENA_BYTES + DATA_BYTES) / 8 * sizeof *E->cells);
     E->pages = map(ARENA_BYTES / PAGE_BYTES * sizeof *E->pages);
+    E->words = map(WORDS_MAX * sizeof *E->words);
     E->labels = map(LABELS * sizeof *E->labels);
     E->known = map(KNOWN * sizeof *E->known);
     E->log = map(LOG_MAX);
@@ -123,26 +159,38 @@ void engine_start(void) {
     for (unsigned i = 0; i < SIM_THREADS; i++) {
         E->threads[i].stack = E->arena + i * STACK_BYTES;
     }
-    struct sigaction crash = {.sa_handler = crashed, .sa_flags = SA_ONSTACK | SA_NODEFER};
+    struct sigaction crash = {.sa_sigaction = crashed,
+                              .sa_flags = SA_ONSTACK | SA_NODEFER | SA_SIGINFO};
     stack_t stack = {.ss_sp = map(65536), .ss_size = 65536};
     sigaltstack(&stack, NULL);
     sigaction(SIGSEGV, &crash, NULL);
     sigaction(SIGBUS, &crash, NULL);
     sigaction(SIGFPE, &crash, NULL);
     sigaction(SIGILL, &crash, NULL);
-    crash.sa_handler = tick;
+    sigaction(SIGABRT, &crash, NULL);
+    crash.sa_sigaction = tick;
     sigaction(SIGVTALRM, &crash, NULL);
-    struct itimerval every = {{0, 400000}, {0, 400000}}; /* a run takes much less */
+    /* A run takes much less; a user's test may compute for a while. */
+    struct itimerval every = TH_KIT ? (struct itimerval){{10, 0}, {10, 0}}
+                                    : (struct itimerval){{0, 400000}, {0, 400000}};
     setitimer(ITIMER_VIRTUAL, &every, NULL);
 
-    E->data = __data_start;
-    E->data_size = (size_t)(_end - __data_start);
+    E->data = data_first();
+    E->data_size = (size_t)(_end - E->data);
     if (E->data_size > DATA_BYTES) {
         fprintf(stderr, "the program's data is too large\n");
         exit(2);
     }
     E->data_copy = map(E->data_size);
+    engine_data_copy();
+}
+
+void engine_data_copy(void) {
     memcpy(E->data_copy, E->data, E->data_size);
+}
+
+void engine_data_put_back(void) {
+    memcpy(E->data, E->data_copy, E->data_size);
 }
 
 /* ---- a run ---- */
@@ -163,13 +211,14 @@ static void prepare(const sim_world *world, strategy s, memory_mode mode) {
         madvise(E->pages, ARENA_BYTES / PAGE_BYTES * sizeof *E->pages, MADV_DONTNEED);
         E->stamp = 1;
     }
-    if (E->data_dirty) {
-        memcpy(E->data, E->data_copy, E->data_size);
+    if (E->data_dirty || E->still) {
+        engine_data_put_back();
         E->data_dirty = false;
     }
     E->failed = false;
     E->fault[0] = E->message[0] = E->outcome[0] = E->said[0] = 0;
     E->mutant_hit = false;
+    E->spots_count = E->locks_used = 0;
     strategy_begin();
     arena_begin();
     model_begin();
@@ -177,6 +226,9 @@ static void prepare(const sim_world *world, strategy s, memory_mode mode) {
 }
 
 static bool go(void) {
+    if (E->run_begins) {
+        E->run_begins();
+    }
     if (sigsetjmp(E->out, 0) == 0) {
         thread_enter();
     }
@@ -186,6 +238,9 @@ static bool go(void) {
         snprintf(E->fault, sizeof E->fault, "leak");
         snprintf(E->message, sizeof E->message, "%u blocks, %llu bytes", E->live,
                  (unsigned long long)E->live_bytes);
+    }
+    if (E->run_ended) {
+        E->run_ended();
     }
     return E->failed;
 }
@@ -356,35 +411,10 @@ bool explore(const plan *p, tally *t) {
     return E->failed;
 }
 
-/* ---- traces ---- */
-
-const char *site_name(const void *site) {
-    static char text[4][32];
-    static unsigned next;
-    char *s = text[next++ % 4];
-    snprintf(s, sizeof text[0], "@%p", site);
-    return s;
-}
-
-const char *order_name(int order) {
-    static const char *const names[] = {"relaxed", "consume", "acquire",
-                                        "release", "acq_rel", "seq_cst"};
-    return order >= 0 && order < 6 ? names[order] : "?";
-}
-
-void note(const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    if (E->current) {
-        fprintf(E->trace, "%6llu  %u %-10s ", (unsigned long long)E->steps, me(), E->current->name);
-    }
-    vfprintf(E->trace, format, args);
-    fputc('\n', E->trace);
-    va_end(args);
-}
+/* ---- minimising ---- */
 
 /* Minimising: decisions become quiet ones as long as the same fault is found. */
-static uint32_t minimise(const sim_world *world, memory_mode mode, uint8_t *log, uint32_t count) {
+uint32_t minimise(const sim_world *world, memory_mode mode, uint8_t *log, uint32_t count) {
     char fault[sizeof E->fault];
     memcpy(fault, E->fault, sizeof fault);
     uint8_t *trial = malloc(LOG_MAX);
@@ -413,81 +443,4 @@ static uint32_t minimise(const sim_world *world, memory_mode mode, uint8_t *log,
     }
     free(trial);
     return count;
-}
-
-static void write_choices(const char *path, const sim_world *world, memory_mode mode,
-                          const uint8_t *log, uint32_t count) {
-    FILE *f = fopen(path, "w");
-    if (!f) {
-        perror(path);
-        return;
-    }
-    fprintf(f, "world %s\nmode %s\nlimits %u %u %u %d %d %d\nchoices", world->name,
-            mode_names[mode], E->limits.refusals, E->limits.timers, E->limits.spurious,
-            E->limits.inserts, E->limits.reuse, E->limits.fair);
-    for (uint32_t i = 0; i < count; i++) {
-        if (log[i]) {
-            fprintf(f, " %u:%u", i, log[i]);
-        }
-    }
-    fprintf(f, "\n");
-    fclose(f);
-}
-
-/* Finds the names of the places in a trace, by one call of addr2line. */
-static void print_named(char *text) {
-    char command[128];
-    snprintf(command, sizeof command, "tools/run/sim-trace %s", program_invocation_name);
-    FILE *named = popen(command, "w");
-    if (!named) {
-        fputs(text, stdout);
-        return;
-    }
-    fputs(text, named);
-    pclose(named);
-}
-
-void trace_given(const sim_world *world, memory_mode mode, uint32_t count) {
-    char *text = NULL;
-    size_t size = 0;
-    E->trace = open_memstream(&text, &size);
-    E->tracing = true;
-    replay(world, mode, E->given, count);
-    E->tracing = false;
-    if (E->failed) {
-        fprintf(E->trace, "%s: %s\n", E->fault, E->message);
-    }
-    fclose(E->trace);
-    fflush(stdout);
-    print_named(text);
-    free(text);
-}
-
-void report_fault(const plan *p, uint64_t run) {
-    uint8_t *log = malloc(LOG_MAX);
-    uint32_t count = E->log_count;
-    memcpy(log, E->log, count);
-    printf("\n%s: %s: %s\n", p->world->name, E->fault, E->message);
-    printf("  found by %s, mode %s, seed %llu, run %llu, after %llu steps\n",
-           strategy_names[p->strategy], mode_names[p->mode], (unsigned long long)p->seed,
-           (unsigned long long)run, (unsigned long long)E->steps);
-    char fault[sizeof E->fault];
-    memcpy(fault, E->fault, sizeof fault);
-    bool same = replay(p->world, p->mode, log, count) && strcmp(E->fault, fault) == 0;
-    if (!same) {
-        printf("  the replay does not show it: %s %s\n", E->fault, E->message);
-    } else {
-        count = minimise(p->world, p->mode, log, count);
-    }
-    mkdir("build", 0777);
-    mkdir("build/sim-faults", 0777);
-    char path[256];
-    snprintf(path, sizeof path, "build/sim-faults/%s-%s.choices", p->world->name,
-             mode_names[p->mode]);
-    write_choices(path, p->world, p->mode, log, count);
-    memcpy(E->given, log, count);
-    trace_given(p->world, p->mode, count);
-    printf("  again: make sim WORLD=%s MODE=%s REPLAY=%s\n\n", p->world->name, mode_names[p->mode],
-           path);
-    free(log);
 }

@@ -1,0 +1,222 @@
+/*
+ * arena.c: memory of a run, at the same addresses in each run. Freed memory is either never handed
+ * out again within the run (use after free shows), or at once (so that a stale pointer meets a new
+ * object: ABA).
+ */
+#include <string.h>
+
+#include "engine.h"
+
+typedef struct block {
+    size_t size; /* usable, a multiple of 16 */
+    struct block *next;
+#if TH_KIT
+    struct block *live_next, *live_before; /* in E->live_blocks, if it counts */
+    const char *what;                      /* the call in which it was allocated, and its caller */
+    uintptr_t after, freed_after;
+    uint64_t number; /* of the run's allocations */
+#endif
+} block;
+_Static_assert(sizeof(block) % 16 == 0, "blocks stay 16-aligned");
+
+#define FENCE_BYTES 16u
+/* Fresh memory is filled unwatched: a cell for each word of it cost more than all else together. */
+void *__real_memset(void *to, int value, size_t n);
+
+#define CLASSES 32u /* size classes of 16 bytes each; larger blocks are not handed out again */
+
+void arena_begin(void) {
+    E->arena_used = SIM_THREADS * STACK_BYTES;
+    E->live = 0;
+    E->live_blocks = E->freed_blocks = NULL;
+    E->allocations = 0;
+    E->pages_low = ARENA_BYTES;
+    E->live_bytes = 0;
+    memset(E->free_blocks, 0, sizeof E->free_blocks);
+    for (size_t i = 0; i < E->arena_used / PAGE_BYTES; i++) {
+        E->pages[i] = E->stamp;
+    }
+}
+
+static char *take(size_t size, size_t align) {
+    size_t at = (E->arena_used + align - 1) & ~(align - 1);
+    if (at + size > E->pages_low) {
+        fail("limit", "more than %zu bytes of memory", ARENA_BYTES);
+    }
+    for (size_t page = at / PAGE_BYTES; page <= (at + size - 1) / PAGE_BYTES; page++) {
+        E->pages[page] = E->stamp;
+    }
+    E->arena_used = at + size;
+    return E->arena + at;
+}
+
+/* Pages of a test lie behind all blocks: they are the stacks of tasks (arena_is_stack). */
+static char *take_pages(size_t size) {
+    if (!TH_KIT) {
+        return take(size, PAGE_BYTES);
+    }
+    if (E->arena_used + size > E->pages_low) {
+        fail("limit", "more than %zu bytes of memory", ARENA_BYTES);
+    }
+    E->pages_low -= size;
+    return E->arena + E->pages_low;
+}
+
+#if TH_KIT
+bool arena_is_stack(const void *addr) {
+    const size_t at = (size_t)((const char *)addr - E->arena);
+    return at < SIM_THREADS * STACK_BYTES || (at >= E->pages_low && at < ARENA_BYTES);
+}
+#endif
+
+void *sim_memory(size_t size) {
+    size = size ? (size + 15) & ~(size_t)15 : 16;
+    block *b = NULL;
+    if (E->limits.reuse && size / 16 < CLASSES && E->free_blocks[size / 16]) {
+        b = E->free_blocks[size / 16];
+        E->free_blocks[size / 16] = b->next;
+        shadow_fresh((uintptr_t)(b + 1), size);
+    } else {
+        b = (block *)(void *)take(sizeof *b + size + FENCE_BYTES, 16);
+        b->size = size;
+        /* A write over the ends of a block hits these. */
+        shadow_freed((uintptr_t)b, sizeof *b, NULL);
+        shadow_freed((uintptr_t)(b + 1) + size, FENCE_BYTES, NULL);
+    }
+    b->next = NULL;
+#if TH_KIT
+    b->what = E->current->what;
+    b->after = E->current->after;
+    b->number = ++E->allocations;
+#endif
+    __real_memset(b + 1, 0xa5, size);
+    arena_count(b + 1, true);
+    return b + 1;
+}
+
+void arena_count(void *ptr, bool counts) {
+    block *b = (block *)ptr - 1;
+    E->live += counts ? 1u : -1u;
+    E->live_bytes += counts ? b->size : -b->size;
+#if TH_KIT
+    if (counts) {
+        b->live_before = NULL;
+        b->live_next = E->live_blocks;
+        if (b->live_next) {
+            b->live_next->live_before = b;
+        }
+        E->live_blocks = b;
+    } else {
+        *(b->live_before ? &b->live_before->live_next : &E->live_blocks) = b->live_next;
+        if (b->live_next) {
+            b->live_next->live_before = b->live_before;
+        }
+    }
+#endif
+}
+
+#if TH_KIT
+static void tell(const block *b, arena_block *out) {
+    *out = (arena_block){.at = (const char *)(b + 1),
+                         .size = b->size,
+                         .number = b->number,
+                         .what = b->what,
+                         .after = b->after,
+                         .freed_after = b->freed_after};
+}
+
+const block *arena_next(const block *b, arena_block *out) {
+    b = b ? b->live_next : E->live_blocks;
+    if (b) {
+        tell(b, out);
+    }
+    return b;
+}
+
+void arena_came_from(void *ptr, const char *what, uintptr_t after) {
+    block *b = (block *)ptr - 1;
+    b->what = what;
+    b->after = after;
+}
+
+void arena_freed_at(void *ptr, uintptr_t after) {
+    ((block *)ptr - 1)->freed_after = after;
+}
+
+bool arena_freed(const void *addr, arena_block *out) {
+    for (const block *b = E->freed_blocks; b; b = b->live_next) {
+        if ((const char *)addr >= (const char *)(b + 1) &&
+            (const char *)addr < (const char *)(b + 1) + b->size) {
+            tell(b, out);
+            return true;
+        }
+    }
+    return false;
+}
+
+const void *arena_overwritten(arena_block *out) {
+    for (const block *b = E->freed_blocks; b; b = b->live_next) {
+        const uint64_t *word = (const uint64_t *)(const void *)(b + 1);
+        for (size_t i = 0; i < b->size / sizeof *word; i++) {
+            if (unlikely(word[i] != ARENA_FREED)) {
+                tell(b, out);
+                return &word[i];
+            }
+        }
+    }
+    return NULL;
+}
+#endif
+
+void sim_memory_free(void *ptr) {
+    block *b = (block *)ptr - 1;
+    TRACE("frees %p, %zu bytes", ptr, b->size);
+    if (b->next == b) {
+        fail("use-after-free", "%p is freed twice", ptr);
+    }
+    b->next = b;
+    arena_count(ptr, false);
+#if TH_KIT
+    b->freed_after = E->current->after;
+    b->live_next = E->freed_blocks;
+    E->freed_blocks = b;
+    __real_memset(ptr, (int)(ARENA_FREED & 0xff), b->size);
+#endif
+    shadow_freed((uintptr_t)ptr, b->size, __builtin_return_address(0));
+    if (E->limits.reuse && b->size / 16 < CLASSES) {
+        b->next = E->free_blocks[b->size / 16];
+        E->free_blocks[b->size / 16] = b;
+    }
+}
+
+void *sim_pages(size_t size) {
+    size = (size + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+    char *at = take_pages(size);
+    __real_memset(at, 0, size);
+    E->live++;
+    E->live_bytes += size;
+    return at;
+}
+
+void sim_pages_free(void *addr, size_t size) {
+    size_t first = (size_t)((char *)addr - E->arena) / PAGE_BYTES;
+    shadow_unmapped((uintptr_t)addr, size, __builtin_return_address(0));
+    for (size_t i = 0; i < (size + PAGE_BYTES - 1) / PAGE_BYTES; i++) {
+        E->pages[first + i] = 0;
+    }
+    E->live--;
+    E->live_bytes -= (size + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+}
+
+void sim_pages_fresh(void *addr, size_t size) {
+    /* Other threads may have used the memory, on the fibers that were in it. */
+    shadow_fresh((uintptr_t)addr, size);
+}
+
+void *sim_alloc(size_t size) {
+    return sim_memory(size);
+}
+
+void sim_free(void *ptr) {
+    sim_memory_free(ptr);
+}
