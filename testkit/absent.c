@@ -1,0 +1,205 @@
+/*
+ * absent.c: what a test does not have: sockets and other hosts, programs, files by name. The calls
+ * return -ENOSYS (docs/testing-limits.md lists the public ones).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "platform/file.h"
+#include "platform/platform.h"
+#include "platform/process.h"
+#include "platform/signal.h"
+#include "platform/socket.h"
+
+int th_os_at_exit(void (*call)(void)) {
+    (void)call;
+    return 0; /* the process's end is no test's */
+}
+
+int th_os_environment(const char *const **env, void **memory) {
+    *env = NULL; /* empty */
+    *memory = NULL;
+    return 0;
+}
+
+const char *th_os_error_text(int number) {
+    if (number > EHWPOISON) { /* for these it would allocate */
+        return NULL;
+    }
+    return number == ENOSYS ? "not there in a test (docs/testing-limits.md)" : strerror(number);
+}
+
+void th_os_hosts_path(char *path, size_t size) {
+    (void)size;
+    path[0] = '\0';
+}
+
+int th_os_io_close_on_exec(int fd) {
+    (void)fd;
+    return -ENOSYS;
+}
+
+bool th_os_io_is_tty(int fd) {
+    (void)fd;
+    return false;
+}
+
+int th_os_local_mode(const th_os_address *address, unsigned mode) {
+    (void)address, (void)mode;
+    return -ENOSYS;
+}
+
+int th_os_local_remove(const th_os_address *address) {
+    (void)address;
+    return -ENOSYS;
+}
+
+int th_os_null_open(void) {
+    return -ENOSYS;
+}
+
+bool th_os_path_has_folder(const char *name) {
+    (void)name;
+    return true; /* so there is no search */
+}
+
+bool th_os_path_is_absolute(const char *path) {
+    (void)path;
+    return false;
+}
+
+char th_os_path_separator(void) {
+    return '/';
+}
+
+int th_os_pipe(int ends[2], unsigned theirs) {
+    (void)ends, (void)theirs;
+    return -ENOSYS;
+}
+
+void th_os_process_await(const th_os_process *process) {
+    (void)process;
+}
+
+int th_os_process_ended(const th_os_process *process, th_os_ended *ended) {
+    (void)process, (void)ended;
+    return -ENOSYS;
+}
+
+bool th_os_process_has_fd(void) {
+    return true; /* so no thread waits for processes */
+}
+
+bool th_os_process_reap(const th_os_process *process) {
+    (void)process;
+    return false;
+}
+
+int th_os_process_signal(const th_os_process *process, int number, bool group) {
+    (void)process, (void)number, (void)group;
+    return -ENOSYS;
+}
+
+int th_os_process_start(th_os_process *out, const th_os_program *program, const char **failed) {
+    (void)out, (void)program, (void)failed;
+    return -ENOSYS;
+}
+
+int th_os_resolve(const char *host, th_os_family family, th_os_address out[], unsigned max) {
+    (void)host, (void)family, (void)out, (void)max;
+    return -ENOSYS;
+}
+
+void th_os_signal_default(int number, th_os_catcher catcher) {
+    (void)number, (void)catcher;
+}
+
+bool th_os_signal_is_ours(int number) {
+    (void)number;
+    return false;
+}
+
+int th_os_socket_bind(int fd, const th_os_address *address) {
+    (void)fd, (void)address;
+    return -ENOSYS;
+}
+
+int th_os_socket_connect(int fd, const th_os_address *address) {
+    (void)fd, (void)address;
+    return -ENOSYS;
+}
+
+int th_os_socket_error(int fd) {
+    (void)fd;
+    return -ENOSYS;
+}
+
+int64_t th_os_socket_get(int fd, th_os_option option) {
+    (void)fd, (void)option;
+    return -ENOSYS;
+}
+
+int th_os_socket_listen(int fd, int backlog) {
+    (void)fd, (void)backlog;
+    return -ENOSYS;
+}
+
+int th_os_socket_local(int fd, th_os_address *out) {
+    (void)fd, (void)out;
+    return -ENOSYS;
+}
+
+int th_os_socket_mode(int fd, unsigned mode) {
+    (void)fd, (void)mode;
+    return -ENOSYS;
+}
+
+int th_os_socket_open(th_os_family family, th_os_style style) {
+    (void)family, (void)style;
+    return -ENOSYS;
+}
+
+int th_os_socket_peer(int fd, th_os_address *out) {
+    (void)fd, (void)out;
+    return -ENOSYS;
+}
+
+int th_os_socket_receive(int fd, th_os_message messages[], unsigned n) {
+    (void)fd, (void)messages, (void)n;
+    return -ENOSYS;
+}
+
+int64_t th_os_socket_receive_fds(int fd, void *to, size_t size, int fds[], unsigned *n) {
+    (void)fd, (void)to, (void)size, (void)fds, (void)n;
+    return -ENOSYS;
+}
+
+int th_os_socket_send(int fd, const th_os_message messages[], unsigned n) {
+    (void)fd, (void)messages, (void)n;
+    return -ENOSYS;
+}
+
+int64_t th_os_socket_send_fds(int fd, const void *from, size_t size, const int fds[], unsigned n) {
+    (void)fd, (void)from, (void)size, (void)fds, (void)n;
+    return -ENOSYS;
+}
+
+int th_os_socket_set(int fd, th_os_option option, int64_t value) {
+    (void)fd, (void)option, (void)value;
+    return -ENOSYS;
+}
+
+int th_os_socket_waits(int fd) {
+    (void)fd;
+    return -ENOSYS;
+}
+
+int th_os_socket_what(int fd, th_os_family *family, th_os_style *style) {
+    (void)fd, (void)family, (void)style;
+    return -ENOSYS;
+}
+
+bool th_os_variables_are_same(const char *a, const char *b, size_t n) {
+    (void)a, (void)b, (void)n;
+    return false;
+}

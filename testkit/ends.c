@@ -1,0 +1,207 @@
+/*
+ * ends.c: what a test must not leave behind, or do at all: locks that are held, threads that nobody
+ * has joined, writes to freed memory, an exit of the program. And what lies beside the program's
+ * data and must not differ between runs: its thread-locals, and its output.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "kit.h"
+
+/* ---- locks ---- */
+
+#define MUTEX_HELD 4u /* src/sync/mutex.c */
+#define RWLOCK_WRITER 4u
+#define RWLOCK_READERS (((uint64_t)1 << 40) - 8)
+#define HAS_WAITERS 2u
+
+static bool in_use(const sim_lock *l) {
+    return l->is_mutex ? ((const thrum_mutex *)l->lock)->reserved_word & (MUTEX_HELD | HAS_WAITERS)
+                       : (((const thrum_rwlock *)l->lock)->reserved_word &
+                          (RWLOCK_WRITER | RWLOCK_READERS | HAS_WAITERS)) != 0;
+}
+
+static uint64_t owner_of(const sim_lock *l) {
+    return l->is_mutex ? ((const thrum_mutex *)l->lock)->reserved_owner
+                       : ((const thrum_rwlock *)l->lock)->reserved_owner;
+}
+
+static const char *kind_of(const sim_lock *l) {
+    return l->is_mutex ? "mutex" : "rwlock";
+}
+
+void kit_check_locks_in(const char *from, size_t size, uintptr_t after) {
+    for (unsigned i = 0; i < E->locks_used; i++) {
+        const sim_lock *l = &E->locks[i];
+        const char *at = l->lock;
+        if (at >= from && at < from + size && in_use(l)) {
+            spot(after, "freed");
+            E->held_by = owner_of(l);
+            E->held = l->lock;
+            fail("held", "memory is freed that has a %s in use", kind_of(l));
+        }
+    }
+}
+
+/* A lock on a stack is gone with it. */
+static void check_locks(void) {
+    for (unsigned i = 0; i < E->locks_used; i++) {
+        const sim_lock *l = &E->locks[i];
+        arena_block block;
+        const char *at = l->lock;
+        const bool in_arena = at >= E->arena && at < E->arena + ARENA_BYTES;
+        if (!(in_arena && (arena_is_stack(at) || arena_freed(at, &block))) && in_use(l)) {
+            E->held_by = owner_of(l);
+            E->held = l->lock;
+            fail("held", "a %s is still held at the end of the test", kind_of(l));
+        }
+    }
+}
+
+/* ---- threads ---- */
+
+static void check_threads(void) {
+    for (unsigned i = 0; i < E->thread_count; i++) {
+        const sim_thread *t = &E->threads[i];
+        if (t->started && !t->joined) {
+            spot(t->started, "started");
+            fail("leak", "a thread of thrum_test_thread_start was never joined");
+        }
+    }
+}
+
+void kit_check_end(void) {
+    check_threads();
+    check_locks();
+}
+
+/* ---- memory ---- */
+
+/* A write to freed memory explains a run that hangs or crashes, too. */
+void kit_run_ended(void) {
+    static const char *const unclear[] = {"deadlock", "livelock", "crash", "hang", "abort", "leak"};
+    bool look = !E->failed;
+    for (unsigned i = 0; i < sizeof unclear / sizeof *unclear; i++) {
+        look = look || strcmp(E->fault, unclear[i]) == 0;
+    }
+    arena_block block;
+    const char *at = look ? arena_overwritten(&block) : NULL;
+    if (at) {
+        E->failed = true;
+        E->spots_count = 0;
+        snprintf(E->fault, sizeof E->fault, "use-after-free");
+        snprintf(E->message, sizeof E->message, "memory was written after it was freed");
+        kit_spots_of(&block);
+    }
+}
+
+/* ---- exits ---- */
+
+#pragma GCC visibility push(default)
+void exit(int status) __attribute__((noreturn));
+void _exit(int status) __attribute__((noreturn));
+void _Exit(int status) __attribute__((noreturn));
+void __assert_fail(const char *condition, const char *file, unsigned line, const char *function)
+    __attribute__((noreturn));
+#pragma GCC visibility pop
+
+static void left(const char *call, int status, uintptr_t after) {
+    if (!kit_is_outside()) {
+        spot(after, "called");
+        fail("exit", "the test called %s(%d)", call, status);
+    }
+}
+
+void exit(int status) {
+    left("exit", status, (uintptr_t)__builtin_return_address(0));
+    void (*real)(int) = (void (*)(int))dlsym(RTLD_NEXT, "exit");
+    if (real) {
+        real(status);
+    }
+    fflush(NULL);
+    _exit(status);
+}
+
+void _exit(int status) {
+    left("_exit", status, (uintptr_t)__builtin_return_address(0));
+    for (;;) {
+        syscall(SYS_exit_group, status);
+    }
+}
+
+void _Exit(int status) {
+    left("_Exit", status, (uintptr_t)__builtin_return_address(0));
+    _exit(status);
+}
+
+/* Of assert(). */
+void __assert_fail(const char *condition, const char *file, unsigned line, const char *function) {
+    const char *base = strrchr(file, '/');
+    (void)function;
+    if (kit_is_outside()) {
+        fprintf(stderr, "%s:%u: assert(%s) failed\n", file, line, condition);
+        abort();
+    }
+    fail("check", "%s:%u: assert(%s)", base ? base + 1 : file, line, condition);
+}
+
+/* ---- thread-locals ---- */
+
+typedef struct locals {
+    char *at; /* of the executable, in the one real thread */
+    size_t size;
+} locals;
+
+/* The first object is the executable. */
+static int find_locals(struct dl_phdr_info *info, size_t size, void *arg) {
+    locals *l = arg;
+    (void)size;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        if (info->dlpi_phdr[i].p_type == PT_TLS) {
+            *l = (locals){info->dlpi_tls_data, info->dlpi_phdr[i].p_memsz};
+        }
+    }
+    return 1;
+}
+
+void kit_locals_copy(void) {
+    locals l = {0};
+    dl_iterate_phdr(find_locals, &l);
+    free(E->locals_copy);
+    E->locals = l.at;
+    E->locals_size = l.at ? l.size : 0;
+    E->locals_copy = malloc(E->locals_size);
+    memcpy(E->locals_copy, E->locals, E->locals_size);
+}
+
+void kit_locals_put_back(void) {
+    memcpy(E->locals, E->locals_copy, E->locals_size);
+}
+
+/* ---- output ---- */
+
+void kit_mute(bool mute) {
+    fflush(NULL);
+    for (int fd = 1; fd <= 2; fd++) {
+        if (mute == E->is_mute) {
+            continue;
+        }
+        if (mute) {
+            const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+            E->outputs[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+            dup2(nowhere, fd);
+            close(nowhere);
+        } else if (E->outputs[fd] >= 0) {
+            dup2(E->outputs[fd], fd);
+            close(E->outputs[fd]);
+        }
+    }
+    E->is_mute = mute;
+}

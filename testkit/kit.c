@@ -1,0 +1,214 @@
+/*
+ * kit.c: the calls of thrum/test.h in a test, and a run: a scheduler whose first task is the test's
+ * function.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/state/worker.h"
+#include "kit.h"
+#include "platform/platform.h"
+#include "thrum.h"
+
+/* ---- calls ---- */
+
+void thrum_test_fail(const char *file, int line, const char *condition) {
+    const char *base = strrchr(file, '/');
+    if (kit_is_outside()) {
+        fprintf(stderr, "%s:%d: %s\n", file, line, condition);
+        exit(1);
+    }
+    if (E->tracing) {
+        kit_step("THRUM_TEST fails", NULL, (uintptr_t)__builtin_return_address(0));
+    }
+    fail("check", "%s:%d: THRUM_TEST(%s)", base ? base + 1 : file, line, condition);
+}
+
+void thrum_test_advance(thrum_time ns) {
+    if (!kit_is_outside() && ns > 0) {
+        sim_advance(ns);
+        kit_point("thrum_test_advance", (uintptr_t)__builtin_return_address(0));
+    }
+}
+
+uint32_t thrum_test_random(void) {
+    uint32_t value = 0;
+    for (int i = 0; i < 4 && !kit_is_outside(); i++) {
+        value = value << 8 | sim_choose(SIM_WORLD, 256);
+    }
+    return value;
+}
+
+int thrum_test_thread_start(thrum_test_thread *thread, void (*fn)(void *arg), void *arg) {
+    th_os_thread started = {0};
+    const uintptr_t after = (uintptr_t)__builtin_return_address(0);
+    kit_point("thrum_test_thread_start", after);
+    const int code = th_os_thread_start(&started, "thread", fn, arg);
+    thread->reserved_[0] = started.handle;
+    if (code == 0) {
+        E->threads[started.handle].started = after;
+    }
+    return code;
+}
+
+void thrum_test_thread_join(thrum_test_thread *thread) {
+    sim_thread *t = &E->threads[thread->reserved_[0] % SIM_THREADS];
+    kit_point("thrum_test_thread_join", (uintptr_t)__builtin_return_address(0));
+    if (t->joined) {
+        fail("abort", "thrum_test_thread_join: the thread was joined before");
+    }
+    t->joined = true;
+    th_os_thread_join((th_os_thread){.handle = thread->reserved_[0]});
+}
+
+/* ---- settling ---- */
+
+/*
+ * A task that waits until all others are blocked waits for an event, so that its worker runs other
+ * tasks. A thread of its own signals the events at that moment.
+ */
+typedef struct settling {
+    thrum_event event;
+    struct settling *next;
+} settling;
+
+static struct {
+    uint32_t xwanted; /* the thread's futex: tasks wait, or it is to end */
+    bool ends;
+    bool started;
+    settling *waiting;
+    th_os_thread thread;
+} settler;
+
+static void settler_main(void *arg) {
+    (void)arg;
+    while (!settler.ends) {
+        if (!settler.waiting) {
+            settler.xwanted = 0;
+            (void)th_os_futex_wait(&settler.xwanted, 0, INT64_MAX);
+            continue;
+        }
+        sim_settle();
+        settling *first = settler.waiting;
+        settler.waiting = NULL;
+        while (first) {
+            settling *next = first->next;
+            INNER(thrum_event_signal)(&first->event);
+            first = next;
+        }
+    }
+}
+
+static void wake_settler(void) {
+    settler.xwanted = 1;
+    th_os_futex_wake(&settler.xwanted, 1);
+}
+
+void thrum_test_settle(void) {
+    if (kit_is_outside()) {
+        return;
+    }
+    kit_point("thrum_test_settle", (uintptr_t)__builtin_return_address(0));
+    if (!th_fiber_self()) {
+        sim_settle();
+        return;
+    }
+    if (!settler.started) {
+        settler.started = true; /* another task may come in between from now on */
+        if (th_os_thread_start(&settler.thread, "settler", settler_main, NULL) != 0) {
+            fail("limit", "too many threads");
+        }
+    }
+    settling mine = {.event = THRUM_EVENT_INIT(THRUM_EVENT_AUTO, false), .next = settler.waiting};
+    settler.waiting = &mine;
+    wake_settler();
+    INNER(thrum_shield_begin)();
+    if (INNER(thrum_event_wait)(&mine.event) != 0) {
+        fail("limit", "it cannot settle here");
+    }
+    INNER(thrum_shield_end)();
+}
+
+static void end_settler(void) {
+    if (settler.started) {
+        settler.ends = true;
+        wake_settler();
+        th_os_thread_join(settler.thread);
+    }
+}
+
+/* ---- a run ---- */
+
+typedef struct running {
+    thrum_sched *sched;
+    bool runs; /* the scheduler */
+    int result;
+} running;
+static running run;
+
+/* Workers tell the sentinel in the same way (core/due/timer.c). */
+int64_t kit_first_timer(void) {
+    int64_t first = INT64_MAX;
+    for (unsigned i = 0; run.runs && i < run.sched->workers_regular; i++) {
+        const int64_t theirs = run.sched->workers[i].own_timers.xearliest;
+        first = theirs < first ? theirs : first;
+    }
+    return first;
+}
+
+static int root(void *arg) {
+    const kit_test *test = arg;
+    INNER(thrum_set_name)("test");
+    run.result = test->fn(test->arg);
+    return 0;
+}
+
+/* Whether the program's tasks have all ended; a task that waits for ever is a leak. */
+static void check_tasks(void) {
+    thrum_metrics metrics = THRUM_METRICS_INIT;
+    sim_settle();
+    if (INNER(thrum_metrics_read)(run.sched, THRUM_ALL_WORKERS, &metrics) == 0 &&
+        metrics.tasks_alive != 0) {
+        fail("leak", "%llu task%s left at the end of the test",
+             (unsigned long long)metrics.tasks_alive, metrics.tasks_alive == 1 ? " is" : "s are");
+    }
+}
+
+void kit_body(void) {
+    const kit_test *test = kit_test_now();
+    thrum_config config;
+    thrum_handle *handle;
+    INNER(thrum_config_init)(&config);
+    config.workers = test->workers;
+    config.policy = kit_policies[test->policy];
+    config.workers_spare = 0;
+    config.stall_ms = 0;
+    config.on_deadlock = THRUM_DEADLOCK_OFF;
+    if (INNER(thrum_sched_start)(&run.sched, &config) != 0) {
+        fail("limit", "the scheduler cannot be started");
+    }
+    run.runs = true;
+    thrum_attr attr;
+    INNER(thrum_attr_init)(&attr);
+    attr.sched = run.sched;
+    if (INNER(thrum_spawn_with)(&handle, &attr, root, (void *)(uintptr_t)test) != 0 ||
+        INNER(thrum_join)(handle, NULL) != 0) {
+        fail("limit", "the test cannot be started");
+    }
+    if (run.result != 0) {
+        fail("result", "the test returned %d: %s", run.result, INNER(thrum_strerror)(run.result));
+    }
+    check_tasks();
+    kit_check_end();
+    run.runs = false;
+    if (INNER(thrum_sched_stop)(run.sched) != 0) {
+        fail("limit", "the scheduler cannot be stopped");
+    }
+    end_settler();
+}
+
+void kit_dump(FILE *out) {
+    if (run.sched) {
+        (void)!INNER(thrum_dump)(run.sched, out, THRUM_TEXT);
+    }
+}

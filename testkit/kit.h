@@ -1,0 +1,107 @@
+/*
+ * kit.h: the test kit over the simulator's engine: what its files share.
+ */
+#ifndef KIT_H
+#define KIT_H
+
+#include "engine.h"
+#include "thrum.h"
+#include "thrum/test.h"
+
+/*
+ * A public call as the library defines it. The name of the call itself is its entry, which is a
+ * point at which other tasks may come in between (points.c).
+ */
+#define INNER(name) kit_inner_##name
+extern __typeof__(thrum_yield) INNER(thrum_yield);
+extern __typeof__(thrum_event_wait) INNER(thrum_event_wait);
+extern __typeof__(thrum_event_signal) INNER(thrum_event_signal);
+extern __typeof__(thrum_shield_begin) INNER(thrum_shield_begin);
+extern __typeof__(thrum_shield_end) INNER(thrum_shield_end);
+extern __typeof__(thrum_set_name) INNER(thrum_set_name);
+extern __typeof__(thrum_metrics_read) INNER(thrum_metrics_read);
+extern __typeof__(thrum_config_init) INNER(thrum_config_init);
+extern __typeof__(thrum_attr_init) INNER(thrum_attr_init);
+extern __typeof__(thrum_spawn_with) INNER(thrum_spawn_with);
+extern __typeof__(thrum_join) INNER(thrum_join);
+extern __typeof__(thrum_sched_start) INNER(thrum_sched_start);
+extern __typeof__(thrum_sched_stop) INNER(thrum_sched_stop);
+extern __typeof__(thrum_strerror) INNER(thrum_strerror);
+extern __typeof__(thrum_dump) INNER(thrum_dump);
+
+typedef struct kit_test {
+    int (*fn)(void *arg);
+    void *arg;
+    unsigned workers;
+    unsigned policy;
+} kit_test;
+
+/* ---- options.c ---- */
+
+bool kit_options_check(const thrum_test_options *options);
+/* Whether an argument is an option of the kit, and whether the next one is its value. */
+bool kit_is_option(const char *argument, bool *with_next);
+
+/* ---- session.c, kit.c ---- */
+
+int kit_run(const thrum_test_options *options, thrum_fn test, void *arg, bool of_main);
+const kit_test *kit_test_now(void);
+extern const thrum_policy
+    kit_policies[]; /* for kit_test.policy: any (policy_any.c), sharded, fifo */
+int64_t kit_first_timer(void);
+void kit_body(void);      /* a run, in its first thread */
+void kit_dump(FILE *out); /* after the run: all that waits */
+
+/* ---- points.c ---- */
+
+/* A point at which the caller may be interrupted. `what` names it, `after` is where it returns. */
+void kit_point(const char *what, uintptr_t after);
+extern const char *const kit_calls[]; /* the names of the public calls */
+extern int kit_atomics;               /* whether each atomic operation is a point */
+
+/* ---- places.c ---- */
+
+typedef struct kit_place {
+    char function[64];
+    char where[96]; /* file:line, or empty */
+} kit_place;
+uintptr_t kit_load_base(void);
+void kit_find_places(kit_place places[], const uintptr_t addresses[], unsigned n);
+const char *kit_place_text(const kit_place *place);
+/* "cache+16" for an address of the program's data; false for others. */
+bool kit_name_static(const void *object, char *text, size_t size);
+
+/* ---- words.c ---- */
+
+void kit_step(const char *what, const void *object, uintptr_t after);
+void kit_print_steps(FILE *out, bool whole);
+const sim_step *kit_last_step(uint64_t run); /* of the task with this number; or NULL */
+void kit_name_task(const sim_step *step, char text[48]);
+/* The name of a static object, or "mutex #2" for the second of its kind. False: not known. */
+bool kit_name_object(const void *object, char text[80]);
+
+/* ---- report.c ---- */
+
+/* Prints the traced run that is over: its fault, its steps, and what waits. */
+void kit_print_run(FILE *out, bool whole);
+
+/* ---- heap.c ---- */
+
+/* Whether the caller is outside of a run. */
+bool kit_is_outside(void);
+/* The places of a freed block. */
+void kit_spots_of(const arena_block *block);
+
+/* ---- ends.c ---- */
+
+/* Fails the run if the memory that is about to be freed has a lock in use. */
+void kit_check_locks_in(const char *from, size_t size, uintptr_t after);
+void kit_check_end(void); /* of a test: locks that are held, threads that nobody has joined */
+void kit_run_ended(void); /* outside of the run: freed memory that was written */
+/* The thread-locals of the program, which each run finds as they are now. */
+void kit_locals_copy(void);
+void kit_locals_put_back(void);
+/* Has the program's output go nowhere, or back to where it went. */
+void kit_mute(bool mute);
+
+#endif

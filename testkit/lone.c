@@ -1,0 +1,50 @@
+/*
+ * lone.c: memory without a model: one value a word, and no watch on plain accesses. The test kit
+ * has this in place of the simulator's model.c and shadow.c.
+ */
+#include "engine.h"
+
+void *__real_memset(void *to, int value, size_t n);
+
+void *__real_memset(void *to, int value, size_t n) {
+    return __builtin_memset(to, value, n);
+}
+
+void model_begin(void) {
+}
+
+void model_fence_thread(sim_thread *t) {
+    (void)t;
+}
+
+void model_drain_one(sim_thread *t) {
+    (void)t;
+}
+
+void model_drain(sim_thread *t) {
+    (void)t;
+}
+
+void shadow_fresh(uintptr_t addr, size_t size) {
+    (void)addr, (void)size;
+}
+
+void shadow_unmapped(uintptr_t addr, size_t size, const void *site) {
+    (void)addr, (void)size, (void)site;
+}
+
+void shadow_freed(uintptr_t addr, size_t size, const void *site) {
+    (void)addr, (void)size, (void)site;
+}
+
+void sim_wrote(const void *addr, size_t size) {
+    (void)addr, (void)size;
+}
+
+void sim_reads(const void *addr, size_t size) {
+    (void)addr, (void)size;
+}
+
+uint32_t sim_newest(const uint32_t *word) {
+    return *word;
+}

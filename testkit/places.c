@@ -1,0 +1,157 @@
+/*
+ * places.c: addresses as a reader knows them: lines of the source, static objects by their names.
+ * addr2line and nm read the program's file; without them addresses stay numbers.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kit.h"
+
+static int first_object(struct dl_phdr_info *info, size_t size, void *arg) {
+    (void)size;
+    *(uintptr_t *)arg = info->dlpi_addr;
+    return 1;
+}
+
+uintptr_t kit_load_base(void) {
+    uintptr_t base = 0;
+    dl_iterate_phdr(first_object, &base);
+    return base;
+}
+
+/* ---- code ---- */
+
+extern char __executable_start[];
+extern char etext[];
+
+/* A function of a shared object, or an address within the program. */
+static void name_without_lines(kit_place *place, uintptr_t address) {
+    Dl_info info;
+    const bool own = address >= (uintptr_t)__executable_start && address < (uintptr_t)etext;
+    place->where[0] = '\0';
+    if (own) {
+        snprintf(place->function, sizeof place->function, "0x%zx",
+                 (size_t)(address - kit_load_base()));
+    } else if (dladdr((void *)address, &info) && info.dli_fname) {
+        const char *base = strrchr(info.dli_fname, '/');
+        snprintf(place->function, sizeof place->function, "%s in %s",
+                 info.dli_sname ? info.dli_sname : "?", base ? base + 1 : info.dli_fname);
+    } else {
+        snprintf(place->function, sizeof place->function, "?");
+    }
+}
+
+/* Asks addr2line about all places at once. */
+void kit_find_places(kit_place places[], const uintptr_t addresses[], unsigned n) {
+    const uintptr_t base = kit_load_base();
+    char *command = NULL;
+    size_t length = 0;
+    FILE *text = open_memstream(&command, &length);
+    fprintf(text, "addr2line -f -C -s -e '%s'", program_invocation_name);
+    for (unsigned i = 0; i < n; i++) {
+        fprintf(text, " 0x%zx", (size_t)(addresses[i] - base));
+        name_without_lines(&places[i], addresses[i]);
+    }
+    fprintf(text, " 2>/dev/null");
+    fclose(text);
+    FILE *answer = n ? popen(command, "r") : NULL;
+    char line[256];
+    for (unsigned i = 0; answer && i < n && fgets(line, sizeof line, answer); i++) {
+        line[strcspn(line, "\n")] = '\0';
+        if (line[0] != '?') {
+            snprintf(places[i].function, sizeof places[i].function, "%.63s", line);
+        }
+        if (!fgets(line, sizeof line, answer)) {
+            break;
+        }
+        line[strcspn(line, " \n")] = '\0';
+        if (line[0] != '?') {
+            snprintf(places[i].where, sizeof places[i].where, "%.95s", line);
+        }
+    }
+    if (answer) {
+        pclose(answer);
+    }
+    free(command);
+}
+
+const char *kit_place_text(const kit_place *place) {
+    return place->where[0] ? place->where : place->function;
+}
+
+/* ---- data ---- */
+
+typedef struct symbol {
+    uintptr_t at;
+    char name[64];
+} symbol;
+
+static struct {
+    symbol *all;
+    unsigned count;
+    bool read;
+} symbols;
+
+static void read_symbols(void) {
+    char *command = NULL;
+    unsigned room = 0;
+    symbols.read = true;
+    if (asprintf(&command, "nm -C -n --defined-only '%s' 2>/dev/null", program_invocation_name) <
+        0) {
+        return;
+    }
+    FILE *answer = popen(command, "r");
+    char line[512];
+    while (answer && fgets(line, sizeof line, answer)) {
+        symbol s;
+        unsigned long long at;
+        char type;
+        if (sscanf(line, "%llx %c %63[^\n]", &at, &type, s.name) != 3 ||
+            !strchr("bBdDsSuV", type)) {
+            continue;
+        }
+        if (symbols.count == room) {
+            room = room ? room * 2 : 256;
+            symbols.all = realloc(symbols.all, room * sizeof *symbols.all);
+        }
+        s.at = (uintptr_t)at + kit_load_base();
+        symbols.all[symbols.count++] = s;
+    }
+    if (answer) {
+        pclose(answer);
+    }
+    free(command);
+}
+
+bool kit_name_static(const void *object, char *text, size_t size) {
+    const uintptr_t at = (uintptr_t)object;
+    if ((const char *)object < E->data || (const char *)object >= E->data + E->data_size) {
+        return false;
+    }
+    if (!symbols.read) {
+        read_symbols();
+    }
+    const symbol *found = NULL;
+    for (unsigned i = 0; i < symbols.count && symbols.all[i].at <= at; i++) {
+        found = &symbols.all[i];
+    }
+    if (!found) {
+        snprintf(text, size, "data+%zu", (size_t)((const char *)object - E->data));
+        return true;
+    }
+    int length = (int)strlen(found->name); /* statics of functions have a number behind the name */
+    const char *dot = strrchr(found->name, '.');
+    if (dot && strspn(dot + 1, "0123456789") == strlen(dot + 1)) {
+        length = (int)(dot - found->name);
+    }
+    if (at == found->at) {
+        snprintf(text, size, "%.*s", length, found->name);
+    } else {
+        snprintf(text, size, "%.*s+%zu", length, found->name, (size_t)(at - found->at));
+    }
+    return true;
+}

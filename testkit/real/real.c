@@ -1,0 +1,126 @@
+/*
+ * real.c: thrum/test.h over the real library: a few runs in real time, on real threads, so that a
+ * test is also known to hold there. What only the kit can do has the nearest effect.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "thrum.h"
+#include "thrum/test.h"
+
+#define RUNS 5u
+#define MOMENT THRUM_MS(20) /* within which others usually come to a wait */
+
+static uint64_t random_state;
+
+void thrum_test_fail(const char *file, int line, const char *condition) {
+    fprintf(stderr, "%s:%d: THRUM_TEST(%s)\n", file, line, condition);
+    _Exit(1);
+}
+
+void thrum_test_settle(void) {
+    thrum_test_advance(MOMENT);
+}
+
+void thrum_test_advance(thrum_time ns) {
+    thrum_shield_begin();
+    (void)!thrum_sleep(ns > 0 ? ns : 0);
+    thrum_shield_end();
+}
+
+void thrum_test_point(const char *name) {
+    (void)name;
+}
+
+uint32_t thrum_test_random(void) {
+    const uint64_t x = __atomic_add_fetch(&random_state, 0x9e3779b97f4a7c15ull, __ATOMIC_RELAXED);
+    return (uint32_t)((x ^ (x >> 31)) * 0xbf58476d1ce4e5b9ull >> 32);
+}
+
+/* ---- threads ---- */
+
+typedef struct started {
+    pthread_t thread;
+    void (*fn)(void *arg);
+    void *arg;
+} started;
+
+static void *thread_main(void *arg) {
+    const started *s = arg;
+    s->fn(s->arg);
+    return NULL;
+}
+
+int thrum_test_thread_start(thrum_test_thread *thread, void (*fn)(void *arg), void *arg) {
+    started *s = malloc(sizeof *s);
+    if (!s) {
+        return -ENOMEM;
+    }
+    *s = (started){.fn = fn, .arg = arg};
+    const int code = pthread_create(&s->thread, NULL, thread_main, s);
+    if (code != 0) {
+        free(s);
+        return -code;
+    }
+    thread->reserved_[0] = (uintptr_t)s;
+    return 0;
+}
+
+void thrum_test_thread_join(thrum_test_thread *thread) {
+    started *s = (started *)thread->reserved_[0];
+    pthread_join(s->thread, NULL);
+    free(s);
+}
+
+/* ---- runs ---- */
+
+/* In a process of its own, so that each run finds the program's static data as they were. */
+static bool passes(thrum_fn test, void *arg) {
+    int status;
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        const int result = thrum_run(NULL, test, arg);
+        if (result != 0) {
+            printf("the test returned %d: %s\n", result, thrum_strerror(result));
+        }
+        fflush(NULL);
+        _Exit(result != 0);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child) {
+        perror("fork");
+        return false;
+    }
+    if (WIFSIGNALED(status)) {
+        printf("ended by signal %d\n", WTERMSIG(status));
+    }
+    return status == 0;
+}
+
+int thrum_test_run(const thrum_test_options *options, thrum_fn test, void *arg) {
+    if (!test || (options && options->size < sizeof *options)) {
+        return -EINVAL;
+    }
+    if (thrum_sched_current()) {
+        return -EDEADLK;
+    }
+    const uint64_t runs = options && options->runs < RUNS ? options->runs : RUNS;
+    random_state = options ? options->seed : 1;
+    for (uint64_t i = 0; i < runs; i++) {
+        if (!passes(test, arg)) {
+            printf("FAILED in run %llu in real time\n", (unsigned long long)i + 1);
+            return 1;
+        }
+    }
+    printf("%llu runs passed in real time\n", (unsigned long long)runs);
+    return 0;
+}
+
+int thrum_test_main(int argc, char **argv, thrum_fn test, void *arg) {
+    (void)argc, (void)argv; /* options are for the kit; here none changes what is tested */
+    return thrum_test_run(NULL, test, arg);
+}

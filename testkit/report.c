@@ -1,0 +1,313 @@
+/*
+ * report.c: the report of a failing run: what went wrong and where, the calls, what waits, what is
+ * left.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/state/handle.h"
+#include "kit.h"
+
+/* ---- the fault ---- */
+
+typedef struct explained {
+    const char *fault, *text;
+} explained;
+static const explained sentences[] = {
+    {"deadlock", "Nothing can go on any more: each task and thread waits for another one."},
+    {"livelock", "The run does not end (--steps): tasks go on and on, but none gets further."},
+    {"leak", "The test ended, but something is left that it should have ended or freed."},
+    {"held", "A lock must be unlocked by its owner before that ends."},
+    {"use-after-free", "Memory was used after it was freed, by free or by a call of the library."},
+    {"double-free", "Memory was freed twice."},
+    {"exit", "A test ends when its function returns; exit would end all schedules."},
+    {"hang", "A task computes, and makes no call, for more than ten seconds."},
+    {"abort", "The library has found a mistake in the way it is called."},
+};
+
+static void print_spots(FILE *out) {
+    for (unsigned i = 0; i < E->spots_count; i++) {
+        const sim_spot *s = &E->spots[i];
+        const uintptr_t address = s->after - 1;
+        kit_place its = {"", ""};
+        if (s->after) {
+            kit_find_places(&its, &address, 1);
+            fprintf(out, "    %s at %s\n", s->label, kit_place_text(&its));
+        }
+    }
+}
+
+static void print_who(FILE *out, uint64_t run) {
+    char name[48];
+    const sim_step *step = kit_last_step(run);
+    if (!step) {
+        fprintf(out, run >> 63 ? "a thread" : "a task");
+        return;
+    }
+    kit_name_task(step, name);
+    fprintf(out, "task %s", name);
+}
+
+/* The call by which the task got the lock: its last one for it. */
+static void print_locked(FILE *out, const void *lock, uint64_t run, const char *how) {
+    for (uint32_t i = E->words_count; i > 0; i--) {
+        const sim_step *step = &E->words[i - 1];
+        if (step->object == lock && (!run || step->run == run) && !strstr(step->what, "unlock")) {
+            const uintptr_t address = step->after - 1;
+            kit_place its = {"", ""};
+            kit_find_places(&its, &address, 1);
+            fprintf(out, ", %s at %s", how, kit_place_text(&its));
+            return;
+        }
+    }
+}
+
+static void print_held(FILE *out) {
+    char name[80];
+    const bool named = kit_name_object(E->held, name);
+    fprintf(out, "    %s: ", named ? name : "the lock");
+    if (E->held_by) {
+        fprintf(out, "its owner is ");
+        print_who(out, E->held_by);
+    } else {
+        fprintf(out, "it has readers");
+    }
+    print_locked(out, E->held, E->held_by, "locked");
+    fprintf(out, "\n");
+}
+
+static void print_crash(FILE *out) {
+    char name[80];
+    if (E->crash_addr == NO_ADDRESS) {
+        return;
+    }
+    if (E->crash_addr == WILD_ADDRESS) {
+        fprintf(out,
+                "    the address is of no memory: perhaps a pointer from freed memory, which has "
+                "0xdd in each byte\n");
+    } else if (E->crash_addr < 65536) {
+        fprintf(out, "    the address is %#zx: NULL, or a field of it\n", (size_t)E->crash_addr);
+    } else if (kit_name_object((const void *)E->crash_addr, name)) {
+        fprintf(out, "    the address is that of %s\n", name);
+    } else {
+        fprintf(out, "    the address is not NULL, and not that of an object of the program\n");
+    }
+}
+
+/* ---- lines with names ---- */
+
+/* "task reader" for "fiber 4.1" or for the address of a handle, "mutex m" for "mutex 0x...". */
+static int print_word(FILE *out, const char *text) {
+    char name[80];
+    unsigned number, run;
+    unsigned long long at;
+    int used = 0;
+    char program[80];
+    const int length = snprintf(program, sizeof program, "%.70s+0x", program_invocation_short_name);
+    if (strncmp(text, program, (size_t)length) == 0 &&
+        sscanf(text + length, "%llx%n", &at, &used) == 1) {
+        const uintptr_t address = kit_load_base() + (uintptr_t)at;
+        kit_place its = {"", ""};
+        kit_find_places(&its, &address, 1);
+        fprintf(out, "%s", its.function);
+        return length + used;
+    }
+    if (sscanf(text, "fiber %u.%u%n", &number, &run, &used) == 2 && used) {
+        const sim_step *step = kit_last_step((uint64_t)number << 32 | run);
+        if (!step) {
+            used = 0;
+            return 0;
+        }
+        kit_name_task(step, name);
+        fprintf(out, "task %s", name);
+        /* The task's own name follows. */
+        char quoted[52];
+        const int more = snprintf(quoted, sizeof quoted, " \"%.40s\"", step->name);
+        return used + (strncmp(text + used, quoted, (size_t)more) == 0 ? more : 0);
+    }
+    if (sscanf(text, "task 0x%llx%n", &at, &used) == 1 && used) {
+        const thrum_handle *handle = (const void *)(uintptr_t)at;
+        const uintptr_t fn = (uintptr_t)handle->fn;
+        kit_place its = {"", ""};
+        kit_find_places(&its, &fn, 1);
+        fprintf(out, "task %s", handle->name[0] ? handle->name : its.function);
+        return used;
+    }
+    if (sscanf(text, "0x%llx%n", &at, &used) == 1 && used) {
+        const bool named = kit_name_object((const void *)(uintptr_t)at, name);
+        const char *of_kind = strchr(name, '#'); /* the object's kind is before the address */
+        fprintf(out, "%s", !named ? "(no name)" : of_kind ? of_kind : name);
+        return used;
+    }
+    return 0;
+}
+
+static void print_named(FILE *out, const char *text) {
+    while (*text) {
+        const int used = print_word(out, text);
+        if (!used) {
+            fputc(*text, out);
+        }
+        text += used ? used : 1;
+    }
+}
+
+static void print_fault(FILE *out) {
+    fprintf(out, "  %s: ", E->fault);
+    if (strcmp(E->fault, "abort") == 0) {
+        print_named(out, E->message); /* the library's line names an object by its address */
+    } else {
+        fputs(E->message, out);
+    }
+    fprintf(out, "\n");
+    print_spots(out);
+    if (strcmp(E->fault, "held") == 0) {
+        print_held(out);
+    } else if (strcmp(E->fault, "crash") == 0) {
+        print_crash(out);
+    }
+    for (unsigned i = 0; i < sizeof sentences / sizeof *sentences; i++) {
+        if (strcmp(E->fault, sentences[i].fault) == 0) {
+            fprintf(out, "  %s\n", sentences[i].text);
+        }
+    }
+    if (E->said[0] && !strstr(E->message, E->said)) {
+        fprintf(out, "  printed: %s\n", E->said);
+    }
+}
+
+/* ---- tasks and threads that wait ---- */
+
+/*
+ * "task one waits at a.c:4 for mutex m, held by task two, which locked it at a.c:9", for the line
+ * "fiber 4.1 waits for mutex 0x..., held by fiber 5.1". The place is that of the task's last call.
+ */
+static void print_wait(FILE *out, const char *line) {
+    static const char waits[] = " waits for ";
+    unsigned number, run;
+    unsigned long long lock;
+    const char *rest = strstr(line, waits);
+    const char *object = strstr(line, " 0x");
+    const sim_step *step = sscanf(line, "fiber %u.%u", &number, &run) == 2
+                               ? kit_last_step((uint64_t)number << 32 | run)
+                               : NULL;
+    fprintf(out, "    ");
+    if (!rest || !step) {
+        print_named(out, line);
+    } else {
+        const uintptr_t address = step->after - 1;
+        char who[128];
+        kit_place its = {"", ""};
+        kit_find_places(&its, &address, 1);
+        snprintf(who, sizeof who, "%.*s", (int)(rest - line), line);
+        print_named(out, who);
+        fprintf(out, " waits at %s for ", kit_place_text(&its));
+        print_named(out, rest + strlen(waits));
+    }
+    if (object && sscanf(object, " 0x%llx, held by fiber %u.%u", &lock, &number, &run) == 3) {
+        print_locked(out, (const void *)(uintptr_t)lock, (uint64_t)number << 32 | run,
+                     "which locked it");
+    }
+    fprintf(out, "\n");
+}
+
+/* Threads of thrum_test_thread_start, by their last calls. */
+static void print_threads(FILE *out) {
+    for (unsigned i = 0; i < E->thread_count; i++) {
+        const sim_thread *t = &E->threads[i];
+        const sim_step *last = NULL;
+        for (uint32_t k = 0; k < E->words_count; k++) {
+            const sim_step *step = &E->words[k];
+            last = step->thread == i && !step->run ? step : last;
+        }
+        if (t->started && last && (t->state == T_ASLEEP || t->state == T_JOINING)) {
+            const uintptr_t address = last->after - 1;
+            char object[80];
+            kit_place its = {"", ""};
+            kit_find_places(&its, &address, 1);
+            fprintf(out, "    thread %u waits in %s", i, last->what);
+            if (kit_name_object(last->object, object)) {
+                fprintf(out, " (%s)", object);
+            }
+            fprintf(out, ", at %s\n", kit_place_text(&its));
+        }
+    }
+}
+
+/* The library's dump, without its workers, and without what is in no task. */
+static void print_waits(FILE *out) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *dump = open_memstream(&text, &size);
+    kit_dump(dump);
+    fclose(dump);
+    fprintf(out, "\n  What waits:\n");
+    bool cycle = false;
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        char *tail;
+        cycle = strncmp(line, "  deadlock:", 11) == 0 || (cycle && strncmp(line, "  worker", 8));
+        if (strncmp(line, "  deadlock:", 11) == 0) {
+            fprintf(out, "  %s\n", line);
+        } else if (!cycle && strncmp(line, "  fiber", 7) == 0) {
+            if ((tail = strstr(line, ", for ")) || (tail = strstr(line, ", since tick "))) {
+                *tail = '\0';
+            }
+            print_wait(out, line + 2);
+        }
+    }
+    free(text);
+    print_threads(out);
+}
+
+/* ---- what is left ---- */
+
+static void print_blocks(FILE *out) {
+    const struct block *b = NULL;
+    arena_block block;
+    fprintf(out, "\n  What was not freed:\n");
+    for (unsigned n = 0; n < 10 && (b = arena_next(b, &block)); n++) {
+        kit_place its = {"", ""};
+        const uintptr_t address = block.after - 1;
+        const char *what = block.what;
+        if (!what) {
+            fprintf(out,
+                    "    a block of the scheduler (%zu bytes), which keeps it while a handle of a "
+                    "task is neither joined nor detached\n",
+                    block.size);
+            continue;
+        }
+        const char *kind = strstr(what, "chan")    ? "channel"
+                           : strstr(what, "spawn") ? "handle of a task, neither joined nor detached"
+                           : strstr(what, "timer") || strstr(what, "after") ? "timer"
+                           : strstr(what, "dag")                            ? "graph"
+                           : strstr(what, "pool")                           ? "pool"
+                                                                            : "block";
+        kit_find_places(&its, &address, 1);
+        fprintf(out, "    %s (%zu bytes), made by %s at %s\n", kind, block.size, what,
+                kit_place_text(&its));
+    }
+}
+
+void kit_print_run(FILE *out, bool whole) {
+    const bool left = strcmp(E->fault, "leak") == 0;
+    const bool tasks = left && strstr(E->message, " task");
+    E->inspecting = true; /* the library looks at the memory of the run */
+    E->current = &E->threads[0];
+    if (E->failed) {
+        print_fault(out);
+    }
+    kit_print_steps(out, whole);
+    if (left && !tasks && !strstr(E->message, "thread")) {
+        print_blocks(out);
+    } else if (tasks || strcmp(E->fault, "deadlock") == 0) {
+        print_waits(out);
+    }
+    E->current = NULL;
+    E->inspecting = false;
+}
+
+void note(const char *format, ...) {
+    (void)format;
+}

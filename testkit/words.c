@@ -1,0 +1,229 @@
+/*
+ * words.c: a run in words: the calls that each task made, in their order, with their places and
+ * their objects. No name of an object differs between two runs of the same schedule.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/state/worker.h"
+#include "kit.h"
+
+void kit_step(const char *what, const void *object, uintptr_t after) {
+    if (E->words_count == WORDS_MAX) {
+        return;
+    }
+    sim_step *step = &E->words[E->words_count++];
+    const th_fiber *fiber = th_fiber_self();
+    const bool task = fiber && th_fiber_function(fiber) && !fiber->root;
+    *step =
+        (sim_step){.what = what, .object = object, .after = after, .now = E->now, .thread = me()};
+    if (task) {
+        step->fn = th_fiber_function(fiber);
+        step->run = fiber->run_id;
+        snprintf(step->name, sizeof step->name, "%s", fiber->name);
+    } else {
+        snprintf(step->name, sizeof step->name, "%s", E->current->name);
+    }
+}
+
+/* ---- tasks ---- */
+
+static bool is_only(const sim_step *step) {
+    for (uint32_t i = 0; i < E->words_count; i++) {
+        const sim_step *other = &E->words[i];
+        if (other->fn == step->fn && other->run && other->run != step->run) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* "reader", or "reader 3.1" if several tasks run that function. */
+static void name_of(const sim_step *step, const char *function, char text[48]) {
+    if (!step->run || (step->name[0] && is_only(step))) {
+        snprintf(text, 48, "%s", step->name);
+    } else if (is_only(step)) {
+        snprintf(text, 48, "%.40s", function);
+    } else {
+        snprintf(text, 48, "%.20s %u.%u", step->name[0] ? step->name : function,
+                 (unsigned)(step->run >> 32), (unsigned)step->run);
+    }
+}
+
+const sim_step *kit_last_step(uint64_t run) {
+    for (uint32_t i = E->words_count; i > 0; i--) {
+        if (E->words[i - 1].run == run) {
+            return &E->words[i - 1];
+        }
+    }
+    return NULL;
+}
+
+void kit_name_task(const sim_step *step, char text[48]) {
+    kit_place its = {"", ""};
+    kit_find_places(&its, &step->fn, step->fn != 0);
+    name_of(step, its.function, text);
+}
+
+/* ---- objects ---- */
+
+/* "mutex" for thrum_mutex_lock; no object for other calls. */
+static unsigned kind_of(const char *what, const char **kind) {
+    static const char *const kinds[] = {"mutex",   "rwlock",    "cond",   "event",
+                                        "sem",     "waitgroup", "once",   "chan",
+                                        "barrier", "pool",      "tickets"};
+    *kind = NULL;
+    if (strncmp(what, "thrum_", 6) != 0) {
+        return 0;
+    }
+    for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const size_t n = strlen(kinds[i]);
+        if (strncmp(what + 6, kinds[i], n) == 0 && what[6 + n] == '_' &&
+            strcmp(what + 6 + n, "_create") != 0) {
+            *kind = kinds[i];
+            return i + 1;
+        }
+    }
+    return 0;
+}
+
+/* The objects of a kind that are not static have numbers, in the order of their first calls. */
+bool kit_name_object(const void *object, char text[80]) {
+    unsigned of_kind = 0, number = 0;
+    const char *kind;
+    if (kit_name_static(object, text, 80)) {
+        return true;
+    }
+    for (uint32_t i = 0; i < E->words_count && !of_kind; i++) {
+        of_kind = E->words[i].object == object ? kind_of(E->words[i].what, &kind) : 0;
+    }
+    if (!of_kind) {
+        return false;
+    }
+    for (uint32_t i = 0; i < E->words_count; i++) {
+        const sim_step *step = &E->words[i];
+        const char *same;
+        bool first = kind_of(step->what, &same) == of_kind && step->object < (void *)-1 &&
+                     !kit_name_static(step->object, text, 80);
+        for (uint32_t j = 0; first && j < i; j++) {
+            first = E->words[j].object != step->object || !kind_of(E->words[j].what, &same);
+        }
+        number += first;
+        if (step->object == object && kind_of(step->what, &same)) {
+            break;
+        }
+    }
+    snprintf(text, 80, "%s #%u", kind, number);
+    return true;
+}
+
+/* "thrum_mutex_lock (m)" */
+static void print_call(FILE *out, const sim_step *step) {
+    const char *kind;
+    char object[80];
+    if (kind_of(step->what, &kind) && kit_name_object(step->object, object)) {
+        fprintf(out, "%s (%s)", step->what, object);
+    } else {
+        fprintf(out, "%s", step->what);
+    }
+}
+
+/* ---- steps ---- */
+
+#define LINES_MAX 60u
+#define PERIOD_MAX 16u
+
+/* A line of the account: a step, or how often the steps before it came again. */
+typedef struct line {
+    uint32_t step;
+    uint32_t period, times;
+} line;
+
+static bool is_same(const sim_step *a, const sim_step *b) {
+    return a->after == b->after && a->run == b->run && a->thread == b->thread &&
+           a->object == b->object && strcmp(a->what, b->what) == 0;
+}
+
+static bool comes_again(uint32_t from, uint32_t period) {
+    for (uint32_t i = 0; i < period; i++) {
+        if (from + period + i >= E->words_count ||
+            !is_same(&E->words[from + i], &E->words[from + period + i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Steps that come three times or more in a row are one line each. */
+static uint32_t fold(line lines[]) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < E->words_count;) {
+        uint32_t period = 0, times = 1;
+        for (uint32_t p = 1; p <= PERIOD_MAX && !period; p++) {
+            period = comes_again(i, p) && comes_again(i + p, p) ? p : 0;
+        }
+        while (period && comes_again(i + (times - 1) * period, period)) {
+            times++;
+        }
+        for (uint32_t k = 0; k < (period ? period : 1); k++) {
+            lines[n++] = (line){.step = i + k};
+        }
+        if (period) {
+            lines[n++] = (line){.step = i, .period = period, .times = times};
+        }
+        i += (period ? period : 1) * times;
+    }
+    return n;
+}
+
+static void print_line(FILE *out, const sim_step *step, const kit_place places[2], bool again,
+                       bool timed) {
+    char name[48];
+    name_of(step, places[1].function, name);
+    fprintf(out, "    ");
+    if (timed) {
+        fprintf(out, "%14.9f s  ", (double)(step->now - 1000000000) / 1e9);
+    }
+    fprintf(out, "%-16s  %-20s  ", again ? "" : name, kit_place_text(&places[0]));
+    print_call(out, step);
+    fprintf(out, "\n");
+}
+
+void kit_print_steps(FILE *out, bool whole) {
+    if (!E->words_count) {
+        return;
+    }
+    line *lines = malloc((2 * E->words_count + 1) * sizeof *lines);
+    const uint32_t count = fold(lines);
+    const uint32_t first = count > LINES_MAX && !whole ? count - LINES_MAX : 0;
+    const uint32_t n = count - first;
+    uintptr_t *addresses = calloc(2 * n + 1, sizeof *addresses);
+    kit_place *places = calloc(2 * n + 1, sizeof *places);
+    for (uint32_t i = 0; i < n; i++) {
+        addresses[2 * i] = E->words[lines[first + i].step].after - 1;
+        addresses[2 * i + 1] = E->words[lines[first + i].step].fn;
+    }
+    for (uint32_t i = 0; i < 2 * n; i += 512) { /* a command line has an end */
+        kit_find_places(places + i, addresses + i, 2 * n - i < 512 ? 2 * n - i : 512);
+    }
+    fprintf(out, "\n  The calls in their order%s%s:\n", first ? ", the last 60 lines" : "",
+            E->words_count == WORDS_MAX ? " (of the first 65536 calls)" : "");
+    uint64_t before = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const line *l = &lines[first + i];
+        const sim_step *step = &E->words[l->step];
+        before = l->times ? 0 : before;
+        if (l->times && l->period == 1) {
+            fprintf(out, "      ... %u times\n", l->times);
+        } else if (l->times) {
+            fprintf(out, "      ... these %u lines %u times\n", l->period, l->times);
+        } else {
+            const uint64_t key = step->run ? step->run : step->thread + 1u;
+            print_line(out, step, &places[2 * i], key == before, whole);
+            before = key;
+        }
+    }
+    free(addresses);
+    free(places);
+    free(lines);
+}
