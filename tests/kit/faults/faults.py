@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""
+The test kit's reports of faults that it finds by itself, the loops that are no faults, and its counts of orders.
+
+  tests/kit/faults/faults.py PROGRAM
+
+PROGRAM is faults.c beside this file. For each case: the options, the exit status, and texts of the report in their order.
+"""
+import os
+import re
+import subprocess
+import sys
+
+PROGRAM = os.path.abspath(sys.argv[1])
+SOURCE = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "faults.c")).read().splitlines()
+
+
+def line_of(text, after=""):
+    """The line of the source that has the text, after the first line that has the other one."""
+    start = next(i for i, line in enumerate(SOURCE) if after in line)
+    return "faults.c:%d" % (next(i for i in range(start, len(SOURCE)) if text in SOURCE[i]) + 1)
+
+
+PASSED = ["1000 schedules passed"]
+BLOCK = "allocated in malloc at " + line_of("malloc(24)")
+CASES = [
+    # name, options, status, texts
+    ("yield_loop", "", 0, PASSED),
+    ("yield_loop", "--granularity atomics", 0, PASSED),
+    ("yield_loop_over_time", "", 0, PASSED),
+    ("yield_loop_over_time", "--granularity atomics", 0, PASSED),
+    ("lock_loop", "", 0, PASSED),
+    ("lock_loop", "--granularity atomics", 0, PASSED),
+    ("try_loop", "", 0, PASSED),
+    ("try_loop", "--granularity atomics", 0, PASSED),
+    ("thread_joins", "", 0, PASSED),
+    ("thread_joins", "--granularity atomics", 0, PASSED),
+    ("thread_sleeps", "", 0, PASSED),
+    ("thread_sleeps", "--granularity atomics", 0, PASSED),
+    ("several_at_once", "", 0, PASSED),
+    ("several_at_once", "--granularity atomics", 0, PASSED),
+    ("thread_local_is_new", "", 0, PASSED),
+    ("frees_early", "", 0, PASSED),
+    ("for_ever", "", 1, ["schedule 1 of", "livelock: ", "these 2 lines", " times"]),
+    ("double_free", "", 1, ["double-free: free: ", "the call of free at ", "freed at " + line_of("free(block)"), BLOCK]),
+    ("foreign_free", "", 1, ["bad-free: free: not the address", line_of("free(block)", "block = (char *)&lock")]),
+    ("inner_free", "", 1, ["bad-free: free: not the address", line_of("free(block)", "block += 8")]),
+    ("write_after_free", "", 1, ["use-after-free: memory was written after it was freed",
+                                 line_of("free(block)", "int write_after_free"), BLOCK]),
+    ("freed_channel", "", 1, ["use-after-free: thrum_chan_send: ", "freed at ", "allocated in thrum_chan_create at ",
+                              "thrum_chan_send (chan #1)"]),
+    ("freed_channel_selected", "", 1, ["use-after-free: thrum_select: ", "freed at ", "allocated in thrum_chan_create"]),
+    ("freed_mutex", "", 1, ["use-after-free: thrum_mutex_lock: ", "freed at ", "allocated in calloc at ",
+                            "thrum_mutex_lock (mutex #1)"]),
+    ("freed_while_held", "", 1, ["held: memory is freed that has a mutex in use", "mutex #1: its owner is task test, locked at "]),
+    ("null_pointer", "", 1, ["crash: signal 11", "crashed at " + line_of("*p = 1"), "after the call of thrum_sleep at ",
+                             "the address is 0: NULL"]),
+    ("freed_pointer", "", 1, ["crash: signal 11", "crashed at " + line_of("**pointer = 1"), "freed memory"]),
+    ("held_at_the_end", "", 1, ["held: a mutex is still held at the end of the test",
+                                "lock: its owner is task keeps_lock, locked at " +
+                                line_of("thrum_mutex_lock", "int keeps_lock")]),
+    ("read_at_the_end", "", 1, ["held: a rwlock is still held", "rwlock: it has readers, locked at "]),
+    ("thread_not_joined", "", 1, ["leak: a thread of thrum_test_thread_start was never joined", "started at "]),
+    ("task_left", "", 1, ["leak: 1 task is left", "task sleeps_long waits at " + line_of("THRUM_S(1000)") + " for sleep"]),
+    ("handle_left", "", 1, ["leak: ", "neither joined nor detached"]),
+    ("exits", "", 1, ["exit: the test called exit(0)", "called at " + line_of("    exit(0)")]),
+    ("asserts", "", 1, ["check: " + line_of("assert(flag == 7)") + ": assert(flag == 7)"]),
+    ("two_locks", "", 1, ["deadlock: ", "task one waits at %s for mutex first_lock+32, held by task two, which locked it at %s"
+                          % (line_of("lock(&first_lock.b)", "int one"), line_of("lock(&first_lock.b)", "int two")),
+                          "task two waits at %s for mutex first_lock, held by task one, which locked it at %s"
+                          % (line_of("lock(&first_lock.a)", "int two"), line_of("lock(&first_lock.a)", "int one")), "--replay "]),
+    ("two_threads", "", 1, ["deadlock: ", "thrum_mutex_lock (first_lock", " waits in thrum_mutex_lock (first_lock+32), at faults.c:",
+                            " waits in thrum_mutex_lock (first_lock), at faults.c:"]),
+    ("unlocks", "", 1, ["abort: thrum: thrum_mutex_unlock: not held by the caller (object lock, fiber test, which runs root)",
+                        "in thrum_mutex_unlock at " + line_of("thrum_mutex_unlock", "int unlocks")]),
+    ("prints", "", 0, PASSED),
+    ("prints", "--trace", 0, PASSED + ["the schedule passed"]),
+    ("prints_and_fails", "", 1, ["a line", "FAILED", "THRUM_TEST(thrum_test_random() % 4 != 0)"]),
+    ("advanced", "--trace --runs 1", 0, ["2.000000000 s", "thrum_test_advance", "5.000000000 s", "thrum_now"]),
+]
+# The orders of aabb that so many preemptions allow, counted by hand; as many for one worker as for two.
+ORDERS = {0: "aabb bbaa", 1: "aabb abba baab bbaa", 2: "aabb abab abba baab baba bbaa"}
+FOUR = ["%d%d%d%d" % (a, b, c, d) for a in range(1, 5) for b in range(1, 5) for c in range(1, 5) for d in range(1, 5)
+        if len({a, b, c, d}) == 4]
+
+
+def run(arguments, **environment):
+    done = subprocess.run([PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          env={"PATH": os.environ["PATH"], **environment})
+    return done.returncode, done.stdout
+
+
+def wrong_in_case(name, options, status, texts):
+    found, report = run([name, *options.split()])
+    if found != status:
+        yield "status %d:\n%s" % (found, report)
+        return
+    at = 0
+    for text in texts:
+        at = report.find(text, at)
+        if at < 0:
+            yield "no '%s' there in:\n%s" % (text, report)
+            return
+        at += len(text)
+    if re.search(r"0x[0-9a-f]{5}", report):
+        yield "an address:\n%s" % report
+    if name == "prints" and report.count("a line") != (2 if "--trace" in options else 0):
+        yield "prints in each schedule:\n%s" % report
+    again = re.search(r"To repeat it: \S+ (.*)", report)
+    if status and not again:
+        yield "nothing repeats it:\n%s" % report
+    elif status:
+        second = run(again.group(1).split())[1]
+        if report.split("\n  ", 1)[1] != second.split("\n  ", 1)[1]:
+            yield "%s reports something else:\n%s\n%s" % (again.group(0), report, second)
+
+
+def orders(name, candidates, *options):
+    complete = run([name, "--strategy", "exhaustive", "--runs", "100000", *options], WANTED="none")
+    if complete[0] or "; complete at calls" not in complete[1]:
+        return complete[1]
+    return " ".join(o for o in candidates
+                    if run([name, "--strategy", "exhaustive", "--runs", "100000", *options], WANTED=o)[0] == 1)
+
+
+def main():
+    bad = 0
+    for case in CASES:
+        for text in wrong_in_case(*case):
+            print("%s %s: %s" % (case[0], case[1], text))
+            bad += 1
+    for workers in "12":
+        for preemptions, expected in ORDERS.items():
+            found = orders("order_of_two", ORDERS[2].split(), "--workers", workers, "--preemptions", str(preemptions))
+            if found != expected:
+                print("order_of_two: %s preemptions, %s workers: %s" % (preemptions, workers, found))
+                bad += 1
+    found = orders("order_of_four", FOUR, "--workers", "1", "--preemptions", "0")
+    if found != " ".join(FOUR):
+        print("order_of_four: %s" % found)
+        bad += 1
+    print("%d cases" % len(CASES))
+    return bad != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

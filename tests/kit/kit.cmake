@@ -1,0 +1,51 @@
+# The test kit over kernels with a bug each (README.md), its promises, and faults in itself by which these are tested.
+if(NOT TARGET thrum_test)
+  return()
+endif()
+find_program(THRUM_PYTHON python3)
+list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)
+
+function(kit_program name library)
+  add_executable(${name} ${ARGN})
+  set_target_properties(${name} PROPERTIES C_STANDARD 11 C_EXTENSIONS ON)
+  target_link_libraries(${name} PRIVATE ${library})
+  thrum_flags(${name})
+endfunction()
+
+# A script of tests/kit as a test. `kit_test(name script seconds argument...)`
+function(kit_test name script seconds)
+  add_test(NAME kit/${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/kit/${script} ${ARGN})
+  set_tests_properties(kit/${name} PROPERTIES LABELS "kit;quick" TIMEOUT 1800 COST ${seconds})
+endfunction()
+
+file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/kit/*.c)
+kit_program(kit_kernels thrum_test ${kernels})
+kit_program(kit_kernels_real thrum_test_real ${kernels})
+add_dependencies(kit_kernels kit_kernels_real) # the program of kit/kernels, as tools/run-tests knows it
+if(THRUM_TESTS STREQUAL "portable" AND THRUM_PYTHON AND NOT THRUM_VALGRIND) # two kernels, one about locks and one about time
+  add_test(NAME portable/kit COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/kit/run.py $<TARGET_FILE:kit_kernels>
+    $<TARGET_FILE:kit_kernels_real> 200 --only ab_ba --only ticker_never_stopped)
+  set_tests_properties(portable/kit PROPERTIES LABELS "portable;full" TIMEOUT 600
+    ENVIRONMENT "EMULATOR=${emulator}")
+  add_dependencies(portable_tests kit_kernels)
+endif()
+if(CMAKE_CROSSCOMPILING OR NOT THRUM_PYTHON OR THRUM_TESTS STREQUAL "portable")
+  return()
+endif()
+
+kit_test(kernels run.py 150 $<TARGET_FILE:kit_kernels> $<TARGET_FILE:kit_kernels_real>)
+
+# Faults that the kit finds by itself, loops that are none, and orders that are counted by hand.
+kit_program(kit_faults thrum_test kit/faults/faults.c)
+kit_test(faults faults/faults.py 30 $<TARGET_FILE:kit_faults>)
+
+# The same source, compiled in two ways: a run does not depend on that.
+kit_program(kit_promises thrum_test kit/promises/promises.c)
+kit_program(kit_promises_other thrum_test kit/promises/promises.c)
+target_compile_options(kit_promises_other PRIVATE -O0 -fno-inline)
+add_dependencies(kit_promises kit_promises_other)
+kit_test(promises promises/promises.py 100 $<TARGET_FILE:kit_promises> $<TARGET_FILE:kit_promises_other>)
+if(CMAKE_EXPORT_COMPILE_COMMANDS AND CMAKE_GENERATOR MATCHES "Makefiles|Ninja")
+  add_custom_target(kit_planted DEPENDS kit_promises)
+  kit_test(planted promises/planted.py 150 ${PROJECT_BINARY_DIR})
+endif()

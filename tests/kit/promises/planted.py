@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""
+Each promise of the kit can be broken, and its test notices.
+
+  tests/kit/promises/planted.py BUILD [NAME...]
+
+For each fault of planted.txt (or these): changes its lines in a copy of the file, compiles that as BUILD does, links the kit with
+it, and runs the test of promises.py that must fail. Without a fault that test passes.
+"""
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+BUILD = os.path.abspath(sys.argv[1])
+
+
+def faults():
+    """(name, file, test, lines, lines in their place) of each fault."""
+    parts = re.split(r"^\[(\w+)\] (\S+) (\w+)\n", open(os.path.join(HERE, "planted.txt")).read(), flags=re.M)[1:]
+    for name, file, test, body in zip(*[iter(parts)] * 4):
+        old, new = ("\n".join(line[1:] for line in body.splitlines() if line[:1] == sign) for sign in "-+")
+        yield name, file, test, old, new
+
+
+def commands():
+    """The compiler's command for each object of the kit, by source."""
+    entries = json.load(open(os.path.join(BUILD, "compile_commands.json")))
+    kit = {os.path.basename(e["file"]): shlex.split(e["command"]) for e in entries if "/thrum_kit.dir/" in e["command"]}
+    if not kit:
+        sys.exit("planted.py: no commands of the kit in %s" % BUILD)
+    return kit
+
+
+def output_of(command):
+    return os.path.join(BUILD, command[command.index("-o") + 1])
+
+
+def link(work, kit, program, replaced=None, by=None):
+    compiler = kit["kit.c"][0]
+    objects = [by if source == replaced else output_of(command) for source, command in kit.items()]
+    promises = os.path.join(work, "promises.o")
+    if not os.path.exists(promises):
+        subprocess.run([compiler, "-O1", "-c", os.path.join(HERE, "promises.c"), "-I", os.path.join(ROOT, "include"), "-o", promises],
+                       check=True)
+    subprocess.run([compiler, promises, os.path.join(BUILD, "kit/inner.o"), *objects, "-o", program], check=True)
+
+
+def outcome(program, test):
+    """Whether the test passes, and what it prints."""
+    done = subprocess.run([os.path.join(HERE, "promises.py"), program, "--only", test], stdout=subprocess.PIPE, text=True)
+    return done.returncode == 0, done.stdout
+
+
+def plant(work, kit, file, old, new):
+    text = open(os.path.join(ROOT, "testkit", file)).read()
+    if text.count(old) != 1:
+        return None
+    copy = os.path.join(work, file)
+    with open(copy, "w") as out:
+        out.write(text.replace(old, new))
+    command = list(kit[file])
+    command[command.index("-o") + 1] = copy + ".o"
+    command[command.index("-c") + 1] = copy
+    subprocess.run([*command, "-w", "-Wno-error"], cwd=BUILD, check=True)
+    return copy + ".o"
+
+
+def main():
+    bad = 0
+    kit = commands()
+    wanted = set(sys.argv[2:])
+    with tempfile.TemporaryDirectory() as work:
+        program = os.path.join(work, "promises")
+        link(work, kit, program)
+        listed = [fault for fault in faults() if not wanted or fault[0] in wanted]
+        for test in sorted({fault[2] for fault in listed}):
+            well, text = outcome(program, test)
+            if not well:
+                print("%s fails without a fault:\n%s" % (test, text))
+                bad += 1
+        for name, file, test, old, new in listed:
+            planted = plant(work, kit, file, old, new)
+            if not planted:
+                print("%s: its lines are not once in testkit/%s" % (name, file))
+                bad += 1
+                continue
+            link(work, kit, program, file, planted)
+            well, text = outcome(program, test)
+            if well:
+                print("%s: %s does not notice" % (name, test))
+                bad += 1
+            elif "FAILED " + test not in text:
+                print("%s: %s does not fail, but:\n%s" % (name, test, text))
+                bad += 1
+    print("%d faults, %d not found" % (len(listed), bad))
+    return bad != 0 or not listed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
