@@ -19,8 +19,13 @@ endif()
 
 install(TARGETS ${installed} EXPORT thrum-targets)
 install(FILES include/thrum.h TYPE INCLUDE)
-install(DIRECTORY include/thrum TYPE INCLUDE FILES_MATCHING PATTERN "tls.h" EXCLUDE PATTERN "tls.hpp" EXCLUDE PATTERN "mpi.h" EXCLUDE PATTERN "*.h"
-  PATTERN "*.hpp")
+install(DIRECTORY include/thrum TYPE INCLUDE FILES_MATCHING PATTERN "tls.h" EXCLUDE PATTERN "tls.hpp" EXCLUDE PATTERN "mpi.h" EXCLUDE
+  PATTERN "test.h" EXCLUDE PATTERN "test.hpp" EXCLUDE PATTERN "*.h" PATTERN "*.hpp")
+# The test kit: thrum::test and thrum::test_real, thrum-test.pc and thrum-test-real.pc.
+if(TARGET thrum_test)
+  install(TARGETS thrum_test thrum_test_real EXPORT thrum-targets)
+  install(DIRECTORY include/thrum TYPE INCLUDE FILES_MATCHING PATTERN "test.h" PATTERN "test.hpp")
+endif()
 install(EXPORT thrum-targets NAMESPACE thrum:: DESTINATION ${package_dir})
 
 configure_package_config_file(cmake/thrum-config.cmake.in ${PROJECT_BINARY_DIR}/thrum-config.cmake
@@ -41,6 +46,13 @@ else()
 endif()
 configure_file(cmake/thrum.pc.in ${PROJECT_BINARY_DIR}/thrum.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/thrum.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+if(TARGET thrum_test)
+  foreach(pc thrum-test thrum-test-real)
+    configure_file(cmake/${pc}.pc.in ${PROJECT_BINARY_DIR}/${pc}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/${pc}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  endforeach()
+endif()
 
 # The component tls: find_package(thrum COMPONENTS tls), thrum-tls.pc.
 if(TARGET thrum_tls_static)

@@ -64,6 +64,22 @@ if [ -f "$build/libthrum-mpi.a" ]; then
         exit 1
     fi
 fi
+# The test kit, where it was built: its names are in its own libraries only.
+kit=
+if [ -f "$build/libthrum-test.a" ]; then
+    kit=kit
+    for file in "$prefix/include/thrum/test.h" "$libdir/libthrum-test.a" "$libdir/libthrum-test-real.a" \
+        "$libdir/pkgconfig/thrum-test.pc" "$libdir/pkgconfig/thrum-test-real.pc"; do
+        [ -f "$file" ] || { echo "not installed: $file"; exit 1; }
+    done
+    if nm -g --defined-only "$libdir/libthrum.a" | grep -E ' (thrum_test|kit)_| malloc$'; then
+        echo "libthrum.a has names of the test kit"
+        exit 1
+    fi
+elif [ "${CI:-}" = true ]; then
+    echo "libthrum-test must be there in CI"
+    exit 1
+fi
 if readelf -d "$libdir/libthrum.so" | grep -E 'NEEDED.*(ssl|crypto)'; then
     echo "libthrum.so needs OpenSSL"
     exit 1
@@ -115,7 +131,7 @@ fi
 
 # Nothing that is installed tells where it was built. (A compiler's cache may have it from elsewhere.)
 source=$(cd "$here/../.." && pwd)
-for library in libthrum.a libthrum.so ${tls:+libthrum-tls.a libthrum-tls.so}; do
+for library in libthrum.a libthrum.so ${kit:+libthrum-test.a libthrum-test-real.a} ${tls:+libthrum-tls.a libthrum-tls.so}; do
     if readelf --debug-dump=info "$libdir/$library" 2>/dev/null |
         grep -m 1 'DW_AT_comp_dir.*: /'; then
         echo "$library was built there, and says so"
@@ -153,6 +169,8 @@ cp "$here/consumer_tls.inc" "$work/consumer/consumer_tls.c"
 cp "$here/consumer_tls.inc" "$work/consumer/consumer_tls.cpp"
 cp "$here/consumer_mpi.inc" "$work/consumer/consumer_mpi.c"
 cp "$here/consumer_mpi.inc" "$work/consumer/consumer_mpi.cpp"
+cp "$here/consumer_test.inc" "$work/consumer/consumer_test.c"
+cp "$here/consumer_test.inc" "$work/consumer/consumer_test.cpp"
 cp "$here/consumer_hpp_tls.inc" "$work/consumer/consumer_hpp_tls.cpp"
 language=
 have $cxx && language=CXX
@@ -178,6 +196,10 @@ echo "find_package:"
             [ -z "$tls" ] || build/${standard}_${kind}_tls
             [ -z "$mpi" ] || two_ranks build/${standard}_${kind}_mpi
         done
+    done
+    for suffix in ${kit:+c ${language:+cpp}}; do
+        build/kit_${suffix}_test | grep '1000 schedules passed, .* distinct' || { echo "no test: kit_${suffix}_test"; exit 1; }
+        build/kit_${suffix}_test_real | grep 'runs passed in real time'
     done
     for program in ${language:+cxx17_shared_hpp cxx20_static_hpp
         ${tls:+cxx17_shared_hpp_tls cxx20_static_hpp_tls}}; do
@@ -280,6 +302,14 @@ for standard in c99 c11; do
         $(pkg-config --static --cflags --libs thrum)
     one ${standard}_io_shared "$cc" consumer_io.c -std=$standard $(pkg-config --cflags --libs thrum)
 done
+if [ -n "$kit" ]; then
+    pkg-config --cflags thrum-test | grep -q -e '-DTHRUM_NO_INLINE=1'
+    one kit_c99 "$cc" consumer_test.c -std=c99 $(pkg-config --cflags --libs thrum-test)
+    ! ldd "$work/kit_c99" | grep libthrum
+    one kit_c99_static "$cc" consumer_test.c -std=c99 -static $(pkg-config --cflags --libs thrum-test)
+    one kit_c99_real "$cc" consumer_test.c -DREAL -std=c99 $(pkg-config --cflags --libs thrum-test-real)
+    [ -z "$language" ] || one kit_cxx17 $cxx consumer_test.cpp -std=c++17 $(pkg-config --cflags --libs thrum-test)
+fi
 if [ -n "$language" ]; then
     one cxx17_shared $cxx consumer.cpp -std=c++17 $(pkg-config --cflags --libs thrum)
     one cxx17_static $cxx consumer.cpp -std=c++17 -static $(pkg-config --static --cflags --libs thrum)

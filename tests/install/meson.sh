@@ -107,7 +107,7 @@ fi
 listed() { grep -o 'src/[a-z_0-9/]*\.[cS]$' | sort -u; }
 if [ -n "${2:-}" ]; then
     [ -f "$2" ]
-    sed -n 's/.*"file": "\(.*\)",*$/\1/p' "$2" | grep "^$source/src/" | grep -v -e '/tls/' -e '/mpi/' -e '/sim/' | listed >"$work/cmake.txt"
+    sed -n 's/.*"file": "\(.*\)",*$/\1/p' "$2" | grep "^$source/src/" | grep -v -e '/tls/' -e '/mpi/' -e '/sim/' -e '/posix/' | listed >"$work/cmake.txt"
     sed -n 's/.*"file": "\(.*\)",*$/\1/p' shared/compile_commands.json | grep -v /tls/ | listed >"$work/meson.txt"
     diff "$work/cmake.txt" "$work/meson.txt"
 fi
