@@ -26,11 +26,11 @@
         n_;                                                                                        \
     })
 
-static int set(int fd, int level, int option, const void *from, unsigned size) {
+static int th_option_write(int fd, int level, int option, const void *from, unsigned size) {
     return CODE(setsockopt(fd, level, option, from, size));
 }
 
-static int get(int fd, int level, int option, void *to, socklen_t size) {
+static int th_option_read(int fd, int level, int option, void *to, socklen_t size) {
     return CODE(getsockopt(fd, level, option, to, &size));
 }
 
@@ -63,7 +63,7 @@ int th_socket_domain(int fd, int *domain) {
 int th_os_socket_what(int fd, th_os_family *family, th_os_style *style) {
     int type;
     int domain = 0;
-    int code = get_int(fd, SOL_SOCKET, SO_TYPE, &type);
+    int code = th_option_get_int(fd, SOL_SOCKET, SO_TYPE, &type);
     code = code ? code : CODE(th_socket_domain(fd, &domain));
     *family = domain == AF_INET    ? TH_OS_IPV4
               : domain == AF_INET6 ? TH_OS_IPV6
@@ -87,11 +87,11 @@ int th_os_socket_listen(int fd, int backlog) {
 int th_os_socket_waits(int fd) {
     int value;
     th_os_address peer;
-    int code = get_int(fd, SOL_SOCKET, SO_ACCEPTCONN, &value);
+    int code = th_option_get_int(fd, SOL_SOCKET, SO_ACCEPTCONN, &value);
     if (code || value) {
         return code;
     }
-    code = get_int(fd, SOL_SOCKET, SO_TYPE, &value);
+    code = th_option_get_int(fd, SOL_SOCKET, SO_TYPE, &value);
     const bool alone = value == SOCK_DGRAM && th_os_socket_peer(fd, &peer) == -ENOTCONN;
     return code ? code : alone ? 0 : -EOPNOTSUPP;
 }
@@ -104,7 +104,7 @@ int th_os_socket_connect(int fd, const th_os_address *address) {
 
 int th_os_socket_error(int fd) {
     int error;
-    int code = get_int(fd, SOL_SOCKET, SO_ERROR, &error);
+    int code = th_option_get_int(fd, SOL_SOCKET, SO_ERROR, &error);
     return code ? code : -error;
 }
 
@@ -164,9 +164,9 @@ int th_os_local_remove(const th_os_address *address) {
 /* ---- options ---- */
 
 int th_os_socket_set(int fd, th_os_option option, int64_t value) {
-    return set_option(fd, option, value);
+    return th_option_set(fd, option, value);
 }
 
 int64_t th_os_socket_get(int fd, th_os_option option) {
-    return get_option(fd, option);
+    return th_option_get(fd, option);
 }

@@ -26,11 +26,11 @@ static int refuse(int fd) {
     return th_own_is_watcher(fd) ? -ENOTSOCK : 0;
 }
 
-static int set(int fd, int level, int option, const void *from, unsigned size) {
+static int th_option_write(int fd, int level, int option, const void *from, unsigned size) {
     return CODE(setsockopt(th_socket_of(fd), level, option, from, (int)size));
 }
 
-static int get(int fd, int level, int option, void *to, unsigned bytes) {
+static int th_option_read(int fd, int level, int option, void *to, unsigned bytes) {
     int size = (int)bytes;
     return CODE(getsockopt(th_socket_of(fd), level, option, to, &size));
 }
@@ -59,7 +59,8 @@ int th_os_socket_open(th_os_family family, th_os_style style) {
 int th_os_socket_bind(int fd, const th_os_address *address) {
     TH_OS_MAY_FAIL(TH_OS_FAULT_BIND, -ENOMEM);
     const th_os_family family = th_os_address_family(address);
-    const int alone = family == TH_OS_LOCAL ? 0 : set_int(fd, SOL_SOCKET, SO_EXCLUSIVEADDRUSE, 1);
+    const int alone =
+        family == TH_OS_LOCAL ? 0 : th_option_set_int(fd, SOL_SOCKET, SO_EXCLUSIVEADDRUSE, 1);
     return alone ? alone : CODE(bind(th_socket_of(fd), system_of(address), (int)address->size));
 }
 
@@ -74,11 +75,11 @@ int th_os_socket_waits(int fd) {
         DWORD flags;
         return GetHandleInformation(th_nt_handle(fd), &flags) ? -ENOTSOCK : -EBADF;
     }
-    int code = get_int(fd, SOL_SOCKET, SO_ACCEPTCONN, &value);
+    int code = th_option_get_int(fd, SOL_SOCKET, SO_ACCEPTCONN, &value);
     if (code || value) {
         return code;
     }
-    code = get_int(fd, SOL_SOCKET, SO_TYPE, &value);
+    code = th_option_get_int(fd, SOL_SOCKET, SO_TYPE, &value);
     const bool alone = value == SOCK_DGRAM && th_os_socket_peer(fd, &peer) == -ENOTCONN;
     return code ? code : alone ? 0 : -EOPNOTSUPP;
 }
@@ -96,7 +97,7 @@ int th_os_socket_connect(int fd, const th_os_address *address) {
 
 int th_os_socket_error(int fd) {
     int error;
-    const int code = get_int(fd, SOL_SOCKET, SO_ERROR, &error);
+    const int code = th_option_get_int(fd, SOL_SOCKET, SO_ERROR, &error);
     return code ? code : error ? -th_winsock_errno(error) : 0;
 }
 
@@ -176,7 +177,7 @@ int th_os_socket_set(int fd, th_os_option option, int64_t value) {
     if (option == TH_OS_REUSE_ADDRESS || option == TH_OS_REUSE_PORT) {
         return option == TH_OS_REUSE_PORT && value ? -EOPNOTSUPP : 0;
     }
-    const int code = set_option(fd, option, value);
+    const int code = th_option_set(fd, option, value);
     /* Wine's word for it that datagrams have no such option. */
     return code == -EINVAL && option == TH_OS_NO_DELAY ? -ENOPROTOOPT : code;
 }
@@ -188,5 +189,5 @@ int64_t th_os_socket_get(int fd, th_os_option option) {
     if (option == TH_OS_REUSE_ADDRESS || option == TH_OS_REUSE_PORT) {
         return option == TH_OS_REUSE_ADDRESS;
     }
-    return get_option(fd, option);
+    return th_option_get(fd, option);
 }
