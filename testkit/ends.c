@@ -104,12 +104,13 @@ void kit_run_ended(void) {
 
 /* ---- exits ---- */
 
+/* Weak: a program that is linked statically may have those of the C library as well. */
 #pragma GCC visibility push(default)
-void exit(int status) __attribute__((noreturn));
-void _exit(int status) __attribute__((noreturn));
-void _Exit(int status) __attribute__((noreturn));
+void exit(int status) __attribute__((noreturn, weak));
+void _exit(int status) __attribute__((noreturn, weak));
+void _Exit(int status) __attribute__((noreturn, weak));
 void __assert_fail(const char *condition, const char *file, unsigned line, const char *function)
-    __attribute__((noreturn));
+    __attribute__((noreturn, weak));
 #pragma GCC visibility pop
 
 static void left(const char *call, int status, uintptr_t after) {
@@ -117,6 +118,15 @@ static void left(const char *call, int status, uintptr_t after) {
         spot(after, "called");
         fail("exit", "the test called %s(%d)", call, status);
     }
+}
+
+/* For programs that have the C library's exit. */
+static void exits(void) {
+    left("exit", EXIT_SUCCESS, 0);
+}
+
+void kit_watch_exit(void) {
+    atexit(exits);
 }
 
 void exit(int status) {

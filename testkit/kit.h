@@ -96,8 +96,9 @@ void kit_spots_of(const arena_block *block);
 
 /* Fails the run if the memory that is about to be freed has a lock in use. */
 void kit_check_locks_in(const char *from, size_t size, uintptr_t after);
-void kit_check_end(void); /* of a test: locks that are held, threads that nobody has joined */
-void kit_run_ended(void); /* outside of the run: freed memory that was written */
+void kit_check_end(void);  /* of a test: locks that are held, threads that nobody has joined */
+void kit_run_ended(void);  /* outside of the run: freed memory that was written */
+void kit_watch_exit(void); /* once in the process */
 /* The thread-locals of the program, which each run finds as they are now. */
 void kit_locals_copy(void);
 void kit_locals_put_back(void);

@@ -288,6 +288,7 @@ int kit_run(const thrum_test_options *options, thrum_fn test, void *arg, bool of
     }
     if (!E) {
         setvbuf(stdout, malloc(BUFSIZ), _IOLBF, BUFSIZ); /* its own would be a run's memory */
+        kit_watch_exit();
         engine_start();
         E->still = true;
         E->first_timer = kit_first_timer;
