@@ -155,7 +155,7 @@ class Site:
         for path in [path for path in self.pages if path.endswith(".md")]:
             text = self.markdown(path, self.cite)
             for heading, words in PLACES.get(path, {}).items():
-                text, found = re.subn(r"(?m)^(#+ %s)$" % heading, r"\1\n\n```{index} %s\n```" % words, text)
+                text, found = re.subn(r"(?m)^(#+ %s\n(?:\n<!--.*-->\n)?)" % heading, r"\1\n```{index} %s\n```\n" % words, text)
                 assert found == 1, "%s has no heading %s" % (path, heading)
             if path == "README.md":
                 text += "\n" + self.contents()
