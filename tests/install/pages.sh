@@ -7,7 +7,7 @@ root=$(cd "$here/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/tree"
-(cd "$root" && cp -r CMakeLists.txt LICENSE cmake include src tools "$work/tree/")
+(cd "$root" && cp -r CMakeLists.txt LICENSE cmake include src testkit tools "$work/tree/")
 cd "$work/tree"
 cp "$here/consumer.inc" app.c
 cp "$here/dlclose.inc" dlclose.c
