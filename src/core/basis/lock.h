@@ -54,7 +54,7 @@ static inline void th_lock_release(th_lock *lock) {
 
 /* Takes it, and releases it at the end of the block. Not in functions marked TH_NO_TSAN. */
 #define TH_LOCKED(lock_)                                                                           \
-    th_lock *const locked_ __attribute__((cleanup(th_lock_end))) = th_lock_begin(lock_)
+    th_lock *const locked_ __attribute__((unused, cleanup(th_lock_end))) = th_lock_begin(lock_)
 static TH_ALWAYS_INLINE th_lock *th_lock_begin(th_lock *lock) {
     th_lock_acquire(lock);
     return lock;

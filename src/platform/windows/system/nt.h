@@ -68,7 +68,7 @@ bool th_nt_wide(const char *text, wchar_t out[], int room);
 
 /* Holds a lock until the end of the block. */
 #define TH_HOLDS(lock_)                                                                            \
-    SRWLOCK *const held_ __attribute__((cleanup(th_nt_release))) = th_nt_acquire(lock_)
+    SRWLOCK *const held_ __attribute__((unused, cleanup(th_nt_release))) = th_nt_acquire(lock_)
 static inline SRWLOCK *th_nt_acquire(SRWLOCK *lock) {
     AcquireSRWLockExclusive(lock);
     return lock;
