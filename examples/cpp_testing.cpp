@@ -1,10 +1,10 @@
 /*
  * cpp_testing.cpp: a test in C++: a channel delivers what two tasks send, in some order.
  */
-#include <thrum/test.h>
+#include <thrum/cpp/test.hpp>
 #include <thrum/thrum.hpp>
 
-static int delivers_both(void *) {
+static void delivers_both() {
     thrum::chan<int> numbers(1);
     int sum = 0;
     thrum::scope tasks;
@@ -15,9 +15,8 @@ static int delivers_both(void *) {
     }
     tasks.join();
     THRUM_TEST(sum == 3);
-    return 0;
 }
 
 int main(int argc, char **argv) {
-    return thrum_test_main(argc, argv, delivers_both, nullptr);
+    return thrum::test(argc, argv, delivers_both);
 }

@@ -183,6 +183,10 @@ void *sim_storage_here(void) {
     return storage[me()];
 }
 
+void *sim_exceptions_here(void) {
+    return E->exceptions;
+}
+
 /* ---- the clock ---- */
 
 int64_t sim_now(void) {
@@ -305,6 +309,10 @@ static void go_to(unsigned next) {
     }
     E->current = to;
     E->stretch = 0;
+    if (unlikely(E->exceptions)) {
+        from->exceptions = *E->exceptions;
+        *E->exceptions = to->exceptions;
+    }
     th_context_jump(&from->context, &to->context);
 }
 

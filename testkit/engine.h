@@ -24,6 +24,7 @@
 #include <stdio.h>
 
 #include "platform/context/context.h"
+#include "platform/platform.h"
 #include "platform/sim/controller.h"
 #include "sim.h"
 
@@ -150,8 +151,9 @@ typedef struct sim_thread {
     void *arg;
     char *stack;
     sim_local local;
-    unsigned loops;   /* turns of waiting loops since its last step (sim_yield_point) */
-    const char *what; /* its last call, and where that returns to (points.c) */
+    th_os_exceptions exceptions; /* while it does not run */
+    unsigned loops;              /* turns of waiting loops since its last step (sim_yield_point) */
+    const char *what;            /* its last call, and where that returns to (points.c) */
     uintptr_t after;
     uintptr_t started; /* of a test's own thread: where it was started */
     bool joined;
@@ -344,6 +346,7 @@ typedef struct engine {
     size_t locals_size;
     int outputs[3]; /* the program's stdout and stderr while it is mute */
     bool is_mute;
+    th_os_exceptions *exceptions; /* the C++ run time's, which knows one thread; or NULL */
     int64_t (*first_timer)(void); /* the first deadline of a task */
     void (*run_begins)(void);
     void (*run_ended)(void); /* called after each run, outside of it */

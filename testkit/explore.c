@@ -24,6 +24,9 @@ engine *E;
 
 extern char __data_start[] __attribute__((weak)); /* musl has none */
 extern char _end[];
+#if TH_KIT
+extern TH_FOREIGN void *__cxa_get_globals(void) __attribute__((weak));
+#endif
 
 /* ---- start ---- */
 
@@ -175,6 +178,9 @@ void engine_start(void) {
                                     : (struct itimerval){{0, 400000}, {0, 400000}};
     setitimer(ITIMER_VIRTUAL, &every, NULL);
 
+#if TH_KIT
+    E->exceptions = __cxa_get_globals ? __cxa_get_globals() : NULL;
+#endif
     E->data = data_first();
     E->data_size = (size_t)(_end - E->data);
     if (E->data_size > DATA_BYTES) {
@@ -226,13 +232,20 @@ static void prepare(const sim_world *world, strategy s, memory_mode mode) {
 }
 
 static bool go(void) {
+    const th_os_exceptions before = E->exceptions ? *E->exceptions : (th_os_exceptions){0};
     if (E->run_begins) {
         E->run_begins();
+    }
+    if (E->exceptions) {
+        *E->exceptions = (th_os_exceptions){0};
     }
     if (sigsetjmp(E->out, 0) == 0) {
         thread_enter();
     }
     E->current = NULL;
+    if (E->exceptions) {
+        *E->exceptions = before;
+    }
     if (!E->failed && E->live && !E->world->keeps_memory) {
         E->failed = true;
         snprintf(E->fault, sizeof E->fault, "leak");

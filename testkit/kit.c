@@ -13,6 +13,10 @@
 /* ---- calls ---- */
 
 void thrum_test_fail(const char *file, int line, const char *condition) {
+    if (!file && !kit_is_outside()) {
+        fail("exception", "%s", condition);
+    }
+    file = file ? file : "exception";
     const char *base = strrchr(file, '/');
     if (kit_is_outside()) {
         fprintf(stderr, "%s:%d: %s\n", file, line, condition);

@@ -67,6 +67,7 @@ typedef struct kit_place {
 } kit_place;
 uintptr_t kit_load_base(void);
 void kit_find_places(kit_place places[], const uintptr_t addresses[], unsigned n);
+bool kit_is_of_headers(const char *function);
 const char *kit_place_text(const kit_place *place);
 /* "cache+16" for an address of the program's data; false for others. */
 bool kit_name_static(const void *object, char *text, size_t size);

@@ -45,13 +45,55 @@ static void name_without_lines(kit_place *place, uintptr_t address) {
     }
 }
 
+/* Whether it is a function of the headers in C++, which compilers inline. */
+bool kit_is_of_headers(const char *function) {
+    return strncmp(function, "thrum::", 7) == 0 || strncmp(function, "std::", 5) == 0;
+}
+
+/*
+ * Reads one answer of addr2line: the address, and for each of the functions that are inlined there
+ * its name and place, the innermost first. It takes the first one that is the program's own.
+ */
+static void read_places(FILE *answer, kit_place places[], unsigned n) {
+    char *line = NULL;
+    size_t size = 0;
+    unsigned next = 0; /* the number of the answer, and 1 */
+    bool taken = false;
+    while (getline(&line, &size, answer) > 0) {
+        if (strncmp(line, "0x", 2) == 0) {
+            next++;
+            taken = false;
+            continue;
+        }
+        kit_place one = {"", ""};
+        line[strcspn(line, "\n")] = '\0';
+        snprintf(one.function, sizeof one.function, "%.63s", line);
+        if (getline(&line, &size, answer) <= 0) {
+            break;
+        }
+        line[strcspn(line, " \n")] = '\0';
+        snprintf(one.where, sizeof one.where, "%.95s", line);
+        if (next == 0 || next > n || taken) {
+            continue;
+        }
+        if (one.function[0] != '?') {
+            memcpy(places[next - 1].function, one.function, sizeof one.function);
+        }
+        if (one.where[0] != '?') {
+            memcpy(places[next - 1].where, one.where, sizeof one.where);
+        }
+        taken = !kit_is_of_headers(one.function);
+    }
+    free(line);
+}
+
 /* Asks addr2line about all places at once. */
 void kit_find_places(kit_place places[], const uintptr_t addresses[], unsigned n) {
     const uintptr_t base = kit_load_base();
     char *command = NULL;
     size_t length = 0;
     FILE *text = open_memstream(&command, &length);
-    fprintf(text, "addr2line -f -C -s -e '%s'", program_invocation_name);
+    fprintf(text, "addr2line -a -i -f -C -s -e '%s'", program_invocation_name);
     for (unsigned i = 0; i < n; i++) {
         fprintf(text, " 0x%zx", (size_t)(addresses[i] - base));
         name_without_lines(&places[i], addresses[i]);
@@ -59,21 +101,8 @@ void kit_find_places(kit_place places[], const uintptr_t addresses[], unsigned n
     fprintf(text, " 2>/dev/null");
     fclose(text);
     FILE *answer = n ? popen(command, "r") : NULL;
-    char line[256];
-    for (unsigned i = 0; answer && i < n && fgets(line, sizeof line, answer); i++) {
-        line[strcspn(line, "\n")] = '\0';
-        if (line[0] != '?') {
-            snprintf(places[i].function, sizeof places[i].function, "%.63s", line);
-        }
-        if (!fgets(line, sizeof line, answer)) {
-            break;
-        }
-        line[strcspn(line, " \n")] = '\0';
-        if (line[0] != '?') {
-            snprintf(places[i].where, sizeof places[i].where, "%.95s", line);
-        }
-    }
     if (answer) {
+        read_places(answer, places, n);
         pclose(answer);
     }
     free(command);

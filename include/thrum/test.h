@@ -41,7 +41,7 @@ THRUM_BEGIN_DECLS
  * Fails the run, as THRUM_TEST does.
  *
  * Parameters:
- *   file, line  the place
+ *   file, line  the place; file may be NULL for a failure without one, such as an exception of C++
  *   condition   the text that is printed
  * Context: any thread; never suspends. It does not return.
  * Ordering: none.

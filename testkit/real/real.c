@@ -18,7 +18,11 @@
 static uint64_t random_state;
 
 void thrum_test_fail(const char *file, int line, const char *condition) {
-    fprintf(stderr, "%s:%d: THRUM_TEST(%s)\n", file, line, condition);
+    if (file) {
+        fprintf(stderr, "%s:%d: THRUM_TEST(%s)\n", file, line, condition);
+    } else {
+        fprintf(stderr, "exception: %s\n", condition);
+    }
     _Exit(1);
 }
 

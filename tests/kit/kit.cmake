@@ -7,7 +7,8 @@ list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)
 
 function(kit_program name library)
   add_executable(${name} ${ARGN})
-  set_target_properties(${name} PROPERTIES C_STANDARD 11 C_EXTENSIONS ON)
+  set_target_properties(${name} PROPERTIES C_STANDARD 11 C_EXTENSIONS ON
+    CXX_STANDARD 20 CXX_EXTENSIONS ON)
   target_link_libraries(${name} PRIVATE ${library})
   thrum_flags(${name})
 endfunction()
@@ -34,6 +35,14 @@ if(CMAKE_CROSSCOMPILING OR NOT THRUM_PYTHON OR THRUM_TESTS STREQUAL "portable")
 endif()
 
 kit_test(kernels run.py 150 $<TARGET_FILE:kit_kernels> $<TARGET_FILE:kit_kernels_real>)
+
+# Kernels in C++.
+if(CMAKE_CXX_COMPILER)
+  kit_program(kit_cpp thrum_test kit/cpp/cpp.cpp)
+  kit_program(kit_cpp_real thrum_test_real kit/cpp/cpp.cpp)
+  add_dependencies(kit_cpp kit_cpp_real)
+  kit_test(cpp run.py 50 $<TARGET_FILE:kit_cpp> $<TARGET_FILE:kit_cpp_real>)
+endif()
 
 # Faults that the kit finds by itself, loops that are none, and orders that are counted by hand.
 kit_program(kit_faults thrum_test kit/faults/faults.c)

@@ -46,6 +46,9 @@ sim_local *sim_local_here(void);
 /* The calling thread's storage: program data, so reads by others are watched. */
 void *sim_storage_here(void);
 
+/* The C++ run time's state of the calling thread; NULL: there is no such run time. */
+void *sim_exceptions_here(void);
+
 /* Why a blocked thread goes on. */
 typedef enum sim_reason { SIM_WOKEN, SIM_TIMEOUT } sim_reason;
 

@@ -131,7 +131,7 @@ void th_os_errno_set(int value) {
 }
 
 th_os_exceptions *th_os_exceptions_at(void) {
-    return NULL;
+    return sim_exceptions_here();
 }
 
 int th_os_barrier_start(void) {
