@@ -1,5 +1,5 @@
 /*
- * absent.c: what a test does not have: sockets and other hosts, programs, files by name. The calls
+ * absent.c: what a test does not have: programs, files by name. The calls
  * return -ENOSYS (docs/testing-limits.md lists the public ones).
  */
 #include <errno.h>
@@ -42,16 +42,6 @@ int th_os_io_close_on_exec(int fd) {
 bool th_os_io_is_tty(int fd) {
     (void)fd;
     return false;
-}
-
-int th_os_local_mode(const th_os_address *address, unsigned mode) {
-    (void)address, (void)mode;
-    return -ENOSYS;
-}
-
-int th_os_local_remove(const th_os_address *address) {
-    (void)address;
-    return -ENOSYS;
 }
 
 int th_os_null_open(void) {
@@ -105,11 +95,6 @@ int th_os_process_start(th_os_process *out, const th_os_program *program, const 
     return -ENOSYS;
 }
 
-int th_os_resolve(const char *host, th_os_family family, th_os_address out[], unsigned max) {
-    (void)host, (void)family, (void)out, (void)max;
-    return -ENOSYS;
-}
-
 void th_os_signal_default(int number, th_os_catcher catcher) {
     (void)number, (void)catcher;
 }
@@ -117,86 +102,6 @@ void th_os_signal_default(int number, th_os_catcher catcher) {
 bool th_os_signal_is_ours(int number) {
     (void)number;
     return false;
-}
-
-int th_os_socket_bind(int fd, const th_os_address *address) {
-    (void)fd, (void)address;
-    return -ENOSYS;
-}
-
-int th_os_socket_connect(int fd, const th_os_address *address) {
-    (void)fd, (void)address;
-    return -ENOSYS;
-}
-
-int th_os_socket_error(int fd) {
-    (void)fd;
-    return -ENOSYS;
-}
-
-int64_t th_os_socket_get(int fd, th_os_option option) {
-    (void)fd, (void)option;
-    return -ENOSYS;
-}
-
-int th_os_socket_listen(int fd, int backlog) {
-    (void)fd, (void)backlog;
-    return -ENOSYS;
-}
-
-int th_os_socket_local(int fd, th_os_address *out) {
-    (void)fd, (void)out;
-    return -ENOSYS;
-}
-
-int th_os_socket_mode(int fd, unsigned mode) {
-    (void)fd, (void)mode;
-    return -ENOSYS;
-}
-
-int th_os_socket_open(th_os_family family, th_os_style style) {
-    (void)family, (void)style;
-    return -ENOSYS;
-}
-
-int th_os_socket_peer(int fd, th_os_address *out) {
-    (void)fd, (void)out;
-    return -ENOSYS;
-}
-
-int th_os_socket_receive(int fd, th_os_message messages[], unsigned n) {
-    (void)fd, (void)messages, (void)n;
-    return -ENOSYS;
-}
-
-int64_t th_os_socket_receive_fds(int fd, void *to, size_t size, int fds[], unsigned *n) {
-    (void)fd, (void)to, (void)size, (void)fds, (void)n;
-    return -ENOSYS;
-}
-
-int th_os_socket_send(int fd, const th_os_message messages[], unsigned n) {
-    (void)fd, (void)messages, (void)n;
-    return -ENOSYS;
-}
-
-int64_t th_os_socket_send_fds(int fd, const void *from, size_t size, const int fds[], unsigned n) {
-    (void)fd, (void)from, (void)size, (void)fds, (void)n;
-    return -ENOSYS;
-}
-
-int th_os_socket_set(int fd, th_os_option option, int64_t value) {
-    (void)fd, (void)option, (void)value;
-    return -ENOSYS;
-}
-
-int th_os_socket_waits(int fd) {
-    (void)fd;
-    return -ENOSYS;
-}
-
-int th_os_socket_what(int fd, th_os_family *family, th_os_style *style) {
-    (void)fd, (void)family, (void)style;
-    return -ENOSYS;
 }
 
 bool th_os_variables_are_same(const char *a, const char *b, size_t n) {

@@ -36,7 +36,6 @@
 #define BUFFER 16u      /* stores that a store buffer holds */
 #define LOCS_MAX 8192u  /* words that are used atomically, in one run */
 #define LOG_MAX 131072u /* decisions of a run */
-#define KERNEL_BYTES ((size_t)256 << 10)
 #if TH_KIT
 #define ARENA_BYTES ((size_t)1 << 30)
 #define DATA_BYTES ((size_t)64 << 20) /* room for data and bss of the program */

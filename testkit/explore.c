@@ -158,7 +158,7 @@ void engine_start(void) {
     E->given = map(LOG_MAX);
     E->sites = map(SITES * sizeof *E->sites);
     E->arena = map(ARENA_BYTES);
-    E->kernel = map(KERNEL_BYTES);
+    E->kernel = map(SIM_KERNEL_BYTES);
     for (unsigned i = 0; i < SIM_THREADS; i++) {
         E->threads[i].stack = E->arena + i * STACK_BYTES;
     }

@@ -7,13 +7,14 @@
 
 #include "engine.h"
 
-_Static_assert(sizeof(view) <= sizeof(sim_order) && _Alignof(view) <= _Alignof(sim_order),
+_Static_assert(!SIM_ORDERS ||
+                   (sizeof(view) <= sizeof(sim_order) && _Alignof(view) <= _Alignof(sim_order)),
                "an order is a view");
 
 void *sim_kernel(size_t size) {
     if (unlikely(E->kernel_run != E->started)) {
-        if (size > KERNEL_BYTES) {
-            fail("limit", "more than %zu bytes of the system's own memory", KERNEL_BYTES);
+        if (size > SIM_KERNEL_BYTES) {
+            fail("limit", "more than %zu bytes of the system's own memory", SIM_KERNEL_BYTES);
         }
         memset(E->kernel, 0, size);
         E->kernel_run = E->started;
@@ -26,6 +27,7 @@ void sim_call(void) {
     model_drain(E->current);
 }
 
+#if SIM_ORDERS
 void sim_order_release(sim_order *order) {
     sim_thread *t = E->current;
     view_join((view *)(void *)order, &t->now);
@@ -44,6 +46,23 @@ void sim_order_see(const sim_order *order) {
 void sim_order_add(sim_order *order, const sim_order *more) {
     view_join((view *)(void *)order, (const view *)(const void *)more);
 }
+#else
+void sim_order_release(sim_order *order) {
+    (void)order;
+}
+
+void sim_order_acquire(const sim_order *order) {
+    (void)order;
+}
+
+void sim_order_see(const sim_order *order) {
+    (void)order;
+}
+
+void sim_order_add(sim_order *order, const sim_order *more) {
+    (void)order, (void)more;
+}
+#endif
 
 /*
  * The caller's fence is the first and the last; between them comes each other thread's, in its

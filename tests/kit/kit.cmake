@@ -36,6 +36,13 @@ endif()
 
 kit_test(kernels run.py 150 $<TARGET_FILE:kit_kernels> $<TARGET_FILE:kit_kernels_real>)
 
+# Servers and clients over the sockets of a test, each in 1,000 schedules.
+kit_program(kit_sockets thrum_test kit/sockets/sockets.c)
+foreach(name tcp unix udp serve)
+  add_test(NAME kit/sockets_${name} COMMAND kit_sockets ${name})
+  set_tests_properties(kit/sockets_${name} PROPERTIES LABELS "kit;quick" TIMEOUT 600 COST 10)
+endforeach()
+
 # Kernels in C++.
 if(CMAKE_CXX_COMPILER)
   kit_program(kit_cpp thrum_test kit/cpp/cpp.cpp)

@@ -88,6 +88,7 @@ void sim_wrote(const void *addr, size_t size);
 void sim_reads(const void *addr, size_t size);
 
 /* The memory of a system that has a state: zero when a run begins; none of it is watched. */
+#define SIM_KERNEL_BYTES ((size_t)(TH_KIT ? 4096 : 256) << 10)
 void *sim_kernel(size_t size);
 
 /*
@@ -100,8 +101,15 @@ void sim_call(void);
  * The order that goes along with an object of the system: a thread that releases into it adds its
  * history so far, and a thread that acquires from it sees all that was added. Zero: nothing.
  */
+#ifndef SIM_ORDERS
+#define SIM_ORDERS (!TH_KIT) /* whether anybody looks for races: the test kit does by test_race */
+#endif
 typedef struct sim_order {
+#if SIM_ORDERS
     _Alignas(TH_KIT ? 128 : 32) unsigned char view[TH_KIT ? 384 : 96];
+#else
+    unsigned char none;
+#endif
 } sim_order;
 void sim_order_release(sim_order *order);
 void sim_order_acquire(const sim_order *order);

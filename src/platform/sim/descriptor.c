@@ -67,7 +67,7 @@ static int wrong_file(const sim_file *file, th_os_kind kind) {
     if (!file) {
         return -EBADF;
     }
-    bool socket = file->kind == SIM_SOCKET || file->kind == SIM_LISTENER;
+    bool socket = file->kind == SIM_SOCKET || file->kind == SIM_LISTENER || file->socket;
     return th_os_is_socket(kind) && !socket ? -ENOTSOCK : 0;
 }
 
@@ -91,7 +91,7 @@ static int64_t take_bytes(sim_flow *flow, uint8_t *to, size_t size) {
     }
     sim_wrote(to, n);
     for (size_t i = 0; i < n; i++) {
-        sim_order *slot = &flow->slots[flow->first];
+        sim_order *slot = &flow->slots[flow->first % SIM_SLOTS];
         sim_acquire(slot);
         sim_release(slot);
         to[i] = flow->bytes[flow->first];
@@ -108,7 +108,9 @@ static int64_t take_bytes(sim_flow *flow, uint8_t *to, size_t size) {
 int64_t sim_file_read(sim_file *file, void *to, size_t size) {
     sim_flow *in = file->in;
     if (!in) {
-        return file->kind == SIM_PIPE ? -EBADF : file->kind == SIM_LISTENER ? -ENOTCONN : -EINVAL;
+        return file->kind == SIM_PIPE                                  ? -EBADF
+               : file->kind == SIM_LISTENER || file->kind == SIM_FRESH ? -ENOTCONN
+                                                                       : -EINVAL;
     }
     if (size == 0) {
         return 0;
@@ -130,8 +132,8 @@ static int64_t put_bytes(sim_flow *flow, const uint8_t *from, size_t size) {
     sim_reads(from, n);
     for (size_t i = 0; i < n; i++) {
         unsigned at = (flow->first + flow->count) % SIM_ROOM;
-        sim_acquire(&flow->slots[at]);
-        sim_release(&flow->slots[at]);
+        sim_acquire(&flow->slots[at % SIM_SLOTS]);
+        sim_release(&flow->slots[at % SIM_SLOTS]);
         flow->bytes[at] = from[i];
         flow->count++;
     }
@@ -158,7 +160,9 @@ static int64_t write_to_nobody(sim_file *file, size_t size) {
 int64_t sim_file_write(sim_file *file, const void *from, size_t size) {
     sim_flow *out = file->out;
     if (!out) {
-        return file->kind == SIM_PIPE ? -EBADF : file->kind == SIM_LISTENER ? -EPIPE : -EINVAL;
+        return file->kind == SIM_PIPE                                  ? -EBADF
+               : file->kind == SIM_LISTENER || file->kind == SIM_FRESH ? -EPIPE
+                                                                       : -EINVAL;
     }
     if (file->error) {
         sim_acquire(&out->end);
@@ -184,7 +188,7 @@ int64_t th_os_io_readv(int fd, th_os_kind kind, const th_os_part parts[], unsign
     sim_reads(parts, n * sizeof *parts);
     int64_t sum = 0;
     for (unsigned i = 0; i < n; i++) {
-        if (parts[i].size == 0 || (sum && !file->in->count)) {
+        if (parts[i].size == 0 || (sum && !(file->in && file->in->count))) {
             continue; /* the part behind the bytes is left for the next call */
         }
         int64_t got = sim_file_read(file, parts[i].base, parts[i].size);
@@ -299,7 +303,7 @@ int sim_file_shutdown(sim_file *file, unsigned bits) {
         return 0;
     }
     if (file->kind != SIM_SOCKET) {
-        return -ENOTSOCK;
+        return file->socket ? -ENOTCONN : -ENOTSOCK;
     }
     if (bits & TH_OS_OUT) {
         shut(file, file->out);

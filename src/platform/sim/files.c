@@ -47,6 +47,7 @@ sim_flow *sim_flow_new(sim_file *reader, sim_file *writer) {
         sim_flow *flow = &all->flows[i];
         if (!flow->used) {
             *flow = (sim_flow){.used = true, .reader = reader, .writer = writer};
+            flow->bytes = (uint8_t *)(all + 1) + (size_t)i * SIM_ROOM;
             reader->in = flow;
             writer->out = flow;
             return flow;
@@ -130,7 +131,7 @@ static void socket_close(sim_file *file) {
     sim_file *peer = file->peer;
     sim_flow *in = file->in;
     sim_flow *out = file->out;
-    bool unread = in->count != 0;
+    bool unread = in->count != 0 || file->resets;
     in->reader = NULL;
     in->count = 0;
     in->ended = in->ended || file->as == TH_OS_STREAM;
@@ -200,11 +201,11 @@ void sim_file_drop(sim_file *file) {
     case SIM_SET:
         set_close(file);
         break;
-    case SIM_RING:
-        file->close(file);
-        break;
     default:
         break;
+    }
+    if (file->close) {
+        file->close(file);
     }
     file->kind = SIM_NOTHING;
 }
@@ -252,6 +253,9 @@ uint32_t sim_file_ready(sim_file *file) {
         return file->at <= sim_now() ? SIM_READY_IN : 0;
     case SIM_SET:
         return file->ready(file) ? SIM_READY_IN : 0;
+    case SIM_FRESH:
+        return SIM_READY_OUT | SIM_READY_GONE | (file->error ? SIM_READY_ERROR : 0);
+    case SIM_DATAGRAMS:
     case SIM_RING:
         return SIM_READY_OUT | (file->ready(file) ? SIM_READY_IN : 0);
     default:

@@ -27,12 +27,13 @@
 #include "platform/sim/outside.h"
 
 #define SIM_NUMBER_FIRST 3
-#define SIM_NUMBERS 32u
-#define SIM_FILES 40u
-#define SIM_FLOWS 40u
-#define SIM_BACKLOG 4u
+#define SIM_NUMBERS (TH_KIT ? 256u : 32u)
+#define SIM_FILES (TH_KIT ? 256u : 40u)
+#define SIM_FLOWS (TH_KIT ? 256u : 40u)
+#define SIM_BACKLOG (TH_KIT ? 16u : 4u)
+#define SIM_SLOTS (TH_KIT ? 1u : SIM_ROOM) /* the bytes of a flow have so many orders */
 #define SIM_SETS 8u
-#define SIM_ITEMS 16u
+#define SIM_ITEMS (TH_KIT ? 128u : 16u)
 #define SIM_POLLS 8u
 #define SIM_RINGS 4u
 #define SIM_TRANSFERS 4u
@@ -50,14 +51,14 @@ typedef struct sim_flow {
     sim_file *writer;
     unsigned first, count;
     bool used;
-    bool ended;   /* no byte comes after the present ones: writes are refused */
-    bool starved; /* a writer found no room: it is notified when there is some */
-    bool fresh;   /* the reader is to be notified of bytes */
-    uint8_t bytes[SIM_ROOM];
+    bool ended;         /* no byte comes after the present ones: writes are refused */
+    bool starved;       /* a writer found no room: it is notified when there is some */
+    bool fresh;         /* the reader is to be notified of bytes */
+    uint8_t *bytes;     /* SIM_ROOM */
     sim_order readable; /* goes along with events for the reader */
     sim_order writable; /* for the writer */
     sim_order end;      /* with the end */
-    sim_order slots[SIM_ROOM];
+    sim_order slots[SIM_SLOTS];
 } sim_flow;
 
 typedef enum sim_kind {
@@ -69,7 +70,9 @@ typedef enum sim_kind {
     SIM_ALARM,
     SIM_SET,
     SIM_RING,
-    SIM_REGULAR /* always ready */
+    SIM_REGULAR, /* always ready */
+    SIM_FRESH,   /* a socket of a test that neither listens nor is connected */
+    SIM_DATAGRAMS
 } sim_kind;
 
 /* A descriptor in a set: it is known by its number and its file together. */
@@ -84,6 +87,8 @@ typedef struct sim_item {
     bool lies;       /* the event is false */
     sim_order added; /* goes along with each event */
 } sim_item;
+
+typedef struct sim_socket sim_socket; /* testkit/socket.c */
 
 typedef struct sim_set {
     bool used;
@@ -115,6 +120,7 @@ struct sim_file {
     unsigned references; /* numbers, other processes, calls that are inside */
     bool nonblocking;
     bool broken;     /* a socket: the connection was reset */
+    bool resets;     /* its close resets the connection */
     bool deaf;       /* a listener that was shut down */
     int error;       /* the next call on the socket gets it */
     uint64_t serial; /* its inode */
@@ -125,9 +131,10 @@ struct sim_file {
     sim_file *peer;
     sim_set *set;
     sim_ring *ring;
-    bool (*ready)(sim_file *file);      /* sets and rings: whether anything can be taken */
+    sim_socket *socket;                 /* of a test; NULL in worlds */
+    bool (*ready)(sim_file *file);      /* whether anything can be taken: sets, rings, ... */
     void (*seen)(const sim_file *file); /* sets: the caller has seen that it is ready */
-    void (*close)(sim_file *file);      /* a ring */
+    void (*close)(sim_file *file);      /* a ring, a test's socket */
     sim_file *backlog[SIM_BACKLOG];
     unsigned waiting, waiting_max;
     sim_order order;  /* a listener's, a wake-up's: goes along with its events */
@@ -155,7 +162,9 @@ typedef struct sim_files {
     sim_poll polls[SIM_POLLS];
     sim_ring rings[SIM_RINGS];
     uint64_t serials;
-    bool outside; /* the call is another process's: it orders none of the program's threads */
+    uint64_t datagrams; /* a bit of each that is on its way (testkit/socket.c) */
+    unsigned ports;     /* how many were chosen by the system */
+    bool outside;       /* the call is another process's: it orders none of the program's threads */
 } sim_files;
 
 sim_files *sim_files_here(void);

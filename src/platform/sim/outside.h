@@ -13,8 +13,8 @@
 
 typedef struct sim_file sim_file;
 
-/* Bytes that a pipe holds, and a socket in each direction: so few that it is soon full. */
-#define SIM_ROOM 4u
+/* Bytes that a pipe holds, and a socket in each direction: in worlds few, so it is soon full. */
+#define SIM_ROOM (TH_KIT ? 4096u : 4u)
 
 /*
  * Descriptors of the program, by calls of its own: the lowest free numbers, from 3 on. Calls on
