@@ -109,12 +109,17 @@ void kit_run_ended(void) {
 void exit(int status) __attribute__((noreturn, weak));
 void _exit(int status) __attribute__((noreturn, weak));
 void _Exit(int status) __attribute__((noreturn, weak));
+void quick_exit(int status) __attribute__((noreturn, weak));
+void pthread_exit(void *result) __attribute__((noreturn, weak));
 void __assert_fail(const char *condition, const char *file, unsigned line, const char *function)
     __attribute__((noreturn, weak));
+int __cxa_atexit(void (*fn)(void *), void *arg, void *object) __attribute__((weak));
+int __cxa_thread_atexit_impl(void (*fn)(void *), void *arg, void *object) __attribute__((weak));
 #pragma GCC visibility pop
 
+/* The child of a fork may leave. */
 static void left(const char *call, int status, uintptr_t after) {
-    if (!kit_is_outside()) {
+    if (!kit_is_outside() && getpid() == E->process) {
         spot(after, "called");
         fail("exit", "the test called %s(%d)", call, status);
     }
@@ -149,6 +154,48 @@ void _exit(int status) {
 void _Exit(int status) {
     left("_Exit", status, (uintptr_t)__builtin_return_address(0));
     _exit(status);
+}
+
+void quick_exit(int status) {
+    left("quick_exit", status, (uintptr_t)__builtin_return_address(0));
+    void (*real)(int) = (void (*)(int))dlsym(RTLD_NEXT, "quick_exit");
+    if (real) {
+        real(status);
+    }
+    _exit(status);
+}
+
+void pthread_exit(void *result) {
+    left("pthread_exit", 0, (uintptr_t)__builtin_return_address(0));
+    void (*real)(void *) = (void (*)(void *))dlsym(RTLD_NEXT, "pthread_exit");
+    if (real) {
+        real(result);
+    }
+    for (;;) {
+        syscall(SYS_exit, 0);
+    }
+}
+
+/*
+ * Of atexit, and of objects of C++ whose destructors run at the end of the program or a thread. In
+ * a run they are gone with it: their memory is the run's, and the next one constructs them again.
+ */
+typedef int register_end(void (*fn)(void *), void *arg, void *object);
+
+static int at_end(const char *call, void (*fn)(void *), void *arg, void *object) {
+    if (!kit_is_outside()) {
+        return 0;
+    }
+    register_end *real = (register_end *)dlsym(RTLD_NEXT, call);
+    return real ? real(fn, arg, object) : -1;
+}
+
+int __cxa_atexit(void (*fn)(void *), void *arg, void *object) {
+    return at_end("__cxa_atexit", fn, arg, object);
+}
+
+int __cxa_thread_atexit_impl(void (*fn)(void *), void *arg, void *object) {
+    return at_end("__cxa_thread_atexit_impl", fn, arg, object);
 }
 
 /* Of assert(). */

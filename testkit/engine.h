@@ -18,10 +18,13 @@
 #define SIM_ENGINE_H
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/time.h>
+#include <sys/types.h>
 
 #include "platform/context/context.h"
 #include "platform/platform.h"
@@ -346,6 +349,13 @@ typedef struct engine {
     int outputs[3]; /* the program's stdout and stderr while it is mute */
     bool is_mute;
     th_os_exceptions *exceptions; /* the C++ run time's, which knows one thread; or NULL */
+    pid_t process;
+    const void *real_thread; /* that all simulated threads run on, as kit_is_outside knows it */
+    bool in_heap; /* that thread is in the heap outside of runs: no signal may leave it */
+    struct sigaction before[6]; /* what the program's signals did before the session */
+    void *signal_stack;
+    stack_t stack_before;
+    struct itimerval every_before;
     int64_t (*first_timer)(void); /* the first deadline of a task */
     void (*run_begins)(void);
     void (*run_ended)(void); /* called after each run, outside of it */
@@ -481,6 +491,10 @@ uint32_t minimise(const sim_world *world, memory_mode mode, uint8_t *log, uint32
 void trace_given(const sim_world *world, memory_mode mode, uint32_t count);
 void engine_start(void);
 void engine_data_copy(void); /* the program's data are as now before each run */
+/* Crashes and ticks are the engine's from now on; or again the program's own. engine_start takes
+   them. */
+void engine_signals_take(void);
+void engine_signals_give_back(void);
 void engine_data_put_back(void);
 void distinct_begin(uint64_t runs);
 bool distinct_add(uint64_t hash);

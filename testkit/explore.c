@@ -127,6 +127,9 @@ static void crashed(int signal, siginfo_t *info, void *context) {
 
 static void tick(int signal, siginfo_t *info, void *context) {
     (void)signal, (void)info;
+    if (E->in_heap) {
+        return; /* the next tick finds it elsewhere */
+    }
     if (E->current && E->started == E->ticked && E->steps == E->ticked_steps) {
         E->failed = true;
         snprintf(E->fault, sizeof E->fault, "hang");
@@ -141,6 +144,35 @@ static void tick(int signal, siginfo_t *info, void *context) {
     }
     E->ticked = E->started;
     E->ticked_steps = E->steps;
+}
+
+#define SIGNAL_STACK ((size_t)65536)
+static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGVTALRM};
+#define SIGNALS (sizeof signals / sizeof *signals)
+
+void engine_signals_take(void) {
+    struct sigaction action = {.sa_sigaction = crashed,
+                               .sa_flags = SA_ONSTACK | SA_NODEFER | SA_SIGINFO};
+    const stack_t stack = {.ss_sp = E->signal_stack, .ss_size = SIGNAL_STACK};
+    sigaltstack(&stack, &E->stack_before);
+    for (unsigned i = 0; i < SIGNALS; i++) {
+        if (signals[i] == SIGVTALRM) {
+            action.sa_sigaction = tick;
+        }
+        sigaction(signals[i], &action, &E->before[i]);
+    }
+    /* A run takes much less; a user's test may compute for a while. */
+    const struct itimerval every = TH_KIT ? (struct itimerval){{10, 0}, {10, 0}}
+                                          : (struct itimerval){{0, 400000}, {0, 400000}};
+    setitimer(ITIMER_VIRTUAL, &every, &E->every_before);
+}
+
+void engine_signals_give_back(void) {
+    setitimer(ITIMER_VIRTUAL, &E->every_before, NULL);
+    for (unsigned i = 0; i < SIGNALS; i++) {
+        sigaction(signals[i], &E->before[i], NULL);
+    }
+    sigaltstack(&E->stack_before, NULL);
 }
 
 void engine_start(void) {
@@ -162,21 +194,8 @@ void engine_start(void) {
     for (unsigned i = 0; i < SIM_THREADS; i++) {
         E->threads[i].stack = E->arena + i * STACK_BYTES;
     }
-    struct sigaction crash = {.sa_sigaction = crashed,
-                              .sa_flags = SA_ONSTACK | SA_NODEFER | SA_SIGINFO};
-    stack_t stack = {.ss_sp = map(65536), .ss_size = 65536};
-    sigaltstack(&stack, NULL);
-    sigaction(SIGSEGV, &crash, NULL);
-    sigaction(SIGBUS, &crash, NULL);
-    sigaction(SIGFPE, &crash, NULL);
-    sigaction(SIGILL, &crash, NULL);
-    sigaction(SIGABRT, &crash, NULL);
-    crash.sa_sigaction = tick;
-    sigaction(SIGVTALRM, &crash, NULL);
-    /* A run takes much less; a user's test may compute for a while. */
-    struct itimerval every = TH_KIT ? (struct itimerval){{10, 0}, {10, 0}}
-                                    : (struct itimerval){{0, 400000}, {0, 400000}};
-    setitimer(ITIMER_VIRTUAL, &every, NULL);
+    E->signal_stack = map(SIGNAL_STACK);
+    engine_signals_take();
 
 #if TH_KIT
     E->exceptions = __cxa_get_globals ? __cxa_get_globals() : NULL;

@@ -6,11 +6,16 @@
  * are not used again in it. They are filled with ARENA_FREED, so a later write to them is found.
  */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "kit.h"
 
@@ -18,11 +23,18 @@ typedef struct head {
     size_t size;
     void *base;
     uintptr_t mark; /* tells a block from other memory: the block's own address and a constant */
-    uint64_t freed; /* outside of a run 0; the run in which a block from outside was freed */
+    /* Of a block from outside of a run 0, or the run in which it was freed. OF_LIBRARY: below. */
+    uint64_t freed;
 } head;
 _Static_assert(sizeof(head) == 32, "blocks stay 16-aligned");
 #define MARK_USED ((uintptr_t)0x6b1d5e2fa3c4)
 #define MARK_FREED ((uintptr_t)0x1f27c94be85d)
+/*
+ * The C library has allocated it for itself in a run. It may keep it for longer than that, as it
+ * does for the environment, time zones, locales, open files and loaded objects; its data is not put
+ * back. So this memory comes from the heap outside.
+ */
+#define OF_LIBRARY UINT64_MAX
 
 /* The C library calls them, too. */
 #pragma GCC visibility push(default)
@@ -32,6 +44,10 @@ void *realloc(void *ptr, size_t size);
 void *aligned_alloc(size_t align, size_t size);
 void *memalign(size_t align, size_t size);
 int posix_memalign(void **out, size_t align, size_t size);
+void *valloc(size_t size);
+void *pvalloc(size_t size);
+char *strdup(const char *text);
+char *strndup(const char *text, size_t size);
 size_t malloc_usable_size(void *ptr);
 void free(void *ptr);
 #pragma GCC visibility pop
@@ -44,6 +60,7 @@ void free(void *ptr);
 /* At the start of its own memory, which is not put back between runs as the program's data is. */
 typedef struct outside {
     char *next;
+    bool locked;
     void *free_blocks[CLASSES];
 } outside;
 static outside *heap;
@@ -64,6 +81,28 @@ static bool outside_begin(void) {
     return heap;
 }
 
+static _Thread_local char here; /* its address tells a real thread from others */
+
+static bool is_real_thread(void) {
+    return E && E->real_thread == &here;
+}
+
+static void outside_lock(void) {
+    if (is_real_thread()) {
+        E->in_heap = true;
+    }
+    while (__atomic_test_and_set(&heap->locked, __ATOMIC_ACQUIRE)) {
+        sched_yield();
+    }
+}
+
+static void outside_unlock(void) {
+    __atomic_clear(&heap->locked, __ATOMIC_RELEASE);
+    if (is_real_thread()) {
+        E->in_heap = false;
+    }
+}
+
 static void *outside_take(size_t size) {
     size_t class = 0;
     while (((size_t)32 << class) < size + sizeof(outside_block)) {
@@ -73,23 +112,25 @@ static void *outside_take(size_t size) {
     if (class >= CLASSES || (!heap && !outside_begin())) {
         return NULL;
     }
+    outside_lock();
     outside_block *block = heap->free_blocks[class];
     if (block) {
         heap->free_blocks[class] = block->next;
-    } else if ((size_t)((char *)heap + OUTSIDE_BYTES - heap->next) < bytes) {
-        return NULL;
-    } else {
+    } else if ((size_t)((char *)heap + OUTSIDE_BYTES - heap->next) >= bytes) {
         block = (outside_block *)(void *)heap->next;
         heap->next += bytes;
         block->class = class;
     }
-    return block + 1;
+    outside_unlock();
+    return block ? block + 1 : NULL;
 }
 
 static void outside_put(void *base) {
     outside_block *block = (outside_block *)base - 1;
+    outside_lock();
     block->next = heap->free_blocks[block->class];
     heap->free_blocks[block->class] = block;
+    outside_unlock();
 }
 
 static bool is_outside_block(const void *ptr) {
@@ -115,6 +156,10 @@ static void bad_free(void *ptr, const char *call, uintptr_t after) {
         abort();
     }
     spot(after, "the call of %s", call);
+    if ((uintptr_t)ptr % 16 == 0 && is_outside_block(ptr) &&
+        (((head *)ptr)[-1].mark ^ (uintptr_t)ptr) == MARK_FREED) {
+        fail("double-free", "%s: the block was freed before", call);
+    }
     if (is_in_arena(ptr) && arena_freed(ptr, &block)) {
         kit_spots_of(&block);
         fail("double-free", "%s: the block was freed before", call);
@@ -131,17 +176,60 @@ static bool is_block(void *ptr) {
 /* ---- the program's calls ---- */
 
 bool kit_is_outside(void) {
-    return !E || !E->current || E->inspecting;
+    return !E || !E->current || E->inspecting || E->real_thread != &here;
+}
+
+void kit_heap_thread(void) {
+    E->real_thread = &here;
+    E->process = getpid();
+}
+
+/* The code of the C library, and of its loader. */
+static struct { uintptr_t first, last; } library[2];
+
+static int find_library(struct dl_phdr_info *object, size_t size, void *arg) {
+    const uintptr_t *wanted = arg; /* a function of the C library, the loader's base */
+    (void)size;
+    for (unsigned i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+        const uintptr_t first = object->dlpi_addr + part->p_vaddr;
+        const uintptr_t last = first + part->p_memsz;
+        if (part->p_type != PT_LOAD || !(part->p_flags & PF_X)) {
+            continue;
+        }
+        if (wanted[0] >= first && wanted[0] < last) {
+            library[0].first = first, library[0].last = last;
+        } else if (wanted[1] && wanted[1] == object->dlpi_addr) {
+            library[1].first = first, library[1].last = last;
+        }
+    }
+    return 0;
+}
+
+void kit_heap_begin(void) {
+    uintptr_t wanted[2] = {(uintptr_t)dlsym(RTLD_NEXT, "qsort"), getauxval(AT_BASE)};
+    dl_iterate_phdr(find_library, wanted);
+}
+
+static bool is_in_library(uintptr_t address) {
+    return (address >= library[0].first && address < library[0].last) ||
+           (address >= library[1].first && address < library[1].last);
 }
 
 static void *allocate(size_t align, size_t size, const char *call, uintptr_t after) {
+    if (align & (align - 1)) {
+        errno = EINVAL;
+        return NULL;
+    }
     const size_t room = sizeof(head) + (align > 16 ? align : 0);
     char *base = NULL;
     if (size > PTRDIFF_MAX - room) {
         errno = ENOMEM;
         return NULL;
     }
-    if (kit_is_outside()) {
+    const bool inside = !kit_is_outside();
+    const bool of_library = inside && is_in_library(after);
+    if (!inside || of_library) {
         base = outside_take(size + room);
     } else {
         base = sim_memory(size + room);
@@ -156,8 +244,10 @@ static void *allocate(size_t align, size_t size, const char *call, uintptr_t aft
     if (align > 16) {
         at = (char *)(((uintptr_t)at + align - 1) & ~(uintptr_t)(align - 1));
     }
-    ((head *)(void *)at)[-1] =
-        (head){.size = size, .base = base, .mark = (uintptr_t)at ^ MARK_USED};
+    ((head *)(void *)at)[-1] = (head){.size = size,
+                                      .base = base,
+                                      .mark = (uintptr_t)at ^ MARK_USED,
+                                      .freed = of_library ? OF_LIBRARY : 0};
     return at;
 }
 
@@ -167,8 +257,9 @@ static void release(void *ptr, const char *call, uintptr_t after) {
         if (!(is_in_arena(ptr) && kit_is_outside())) { /* else its run is over */
             bad_free(ptr, call, after);
         }
-    } else if (kit_is_outside()) {
+    } else if (kit_is_outside() || h->freed == OF_LIBRARY) {
         if (!is_in_arena(ptr)) {
+            memset(ptr, (int)(ARENA_FREED & 0xff), kit_is_outside() ? 0 : h->size);
             h->mark = (uintptr_t)ptr ^ MARK_FREED;
             outside_put(h->base);
         } /* else its run is over, and its memory with it */
@@ -231,7 +322,36 @@ void *realloc(void *ptr, size_t size) {
     return to;
 }
 
+void *valloc(size_t size) {
+    return allocate(PAGE_BYTES, size, "valloc", CALLER);
+}
+
+void *pvalloc(size_t size) {
+    const size_t whole = (size + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+    return allocate(PAGE_BYTES, whole < size ? size : whole, "pvalloc", CALLER);
+}
+
+static char *duplicate(const char *text, size_t length, const char *call, uintptr_t after) {
+    char *to = allocate(16, length + 1, call, after);
+    if (to) {
+        memcpy(to, text, length);
+        to[length] = '\0';
+    }
+    return to;
+}
+
+char *strdup(const char *text) {
+    return duplicate(text, strlen(text), "strdup", CALLER);
+}
+
+char *strndup(const char *text, size_t size) {
+    return duplicate(text, strnlen(text, size), "strndup", CALLER);
+}
+
 int posix_memalign(void **out, size_t align, size_t size) {
+    if (align < sizeof(void *) || (align & (align - 1))) {
+        return EINVAL;
+    }
     void *ptr = allocate(align, size, "posix_memalign", CALLER);
     if (!ptr) {
         return ENOMEM;

@@ -88,8 +88,11 @@ void kit_print_run(FILE *out, bool whole);
 
 /* ---- heap.c ---- */
 
-/* Whether the caller is outside of a run. */
+/* Whether the caller is outside of a run: before, between or after runs, or in a real thread beside
+   the simulation. */
 bool kit_is_outside(void);
+void kit_heap_begin(void);  /* before the first run */
+void kit_heap_thread(void); /* the caller is the thread of all runs to come */
 /* The places of a freed block. */
 void kit_spots_of(const arena_block *block);
 

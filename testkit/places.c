@@ -1,6 +1,7 @@
 /*
  * places.c: addresses as a reader knows them: lines of the source, static objects by their names.
- * addr2line and nm read the program's file; without them addresses stay numbers.
+ * addr2line and nm read the program's file, by the system's link to it: its name
+ * may be any text, and the file may be gone. Without them addresses stay numbers.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -8,6 +9,7 @@
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "kit.h"
 
@@ -93,7 +95,7 @@ void kit_find_places(kit_place places[], const uintptr_t addresses[], unsigned n
     char *command = NULL;
     size_t length = 0;
     FILE *text = open_memstream(&command, &length);
-    fprintf(text, "addr2line -a -i -f -C -s -e '%s'", program_invocation_name);
+    fprintf(text, "addr2line -a -i -f -C -s -e /proc/%d/exe", (int)getpid());
     for (unsigned i = 0; i < n; i++) {
         fprintf(text, " 0x%zx", (size_t)(addresses[i] - base));
         name_without_lines(&places[i], addresses[i]);
@@ -129,8 +131,7 @@ static void read_symbols(void) {
     char *command = NULL;
     unsigned room = 0;
     symbols.read = true;
-    if (asprintf(&command, "nm -C -n --defined-only '%s' 2>/dev/null", program_invocation_name) <
-        0) {
+    if (asprintf(&command, "nm -C -n --defined-only /proc/%d/exe 2>/dev/null", (int)getpid()) < 0) {
         return;
     }
     FILE *answer = popen(command, "r");

@@ -82,8 +82,12 @@ static bool read_schedule(const char *text, uint32_t *count) {
         if (*end != '=' || at >= LOG_MAX) {
             return false;
         }
-        E->given[at] = (uint8_t)strtoul(end + 1, &end, 10);
-        *count = (uint32_t)at + 1;
+        const unsigned long value = strtoul(end + 1, &end, 10);
+        if (value > UINT8_MAX) {
+            return false;
+        }
+        E->given[at] = (uint8_t)value;
+        *count = at >= *count ? (uint32_t)at + 1 : *count;
     }
     return !*end;
 }
@@ -119,7 +123,15 @@ static void print_arguments(FILE *out) {
         for (const char *c = argument; *c; c++) {
             plain = plain && (isalnum((unsigned char)*c) || strchr("_-./=:,+@%", *c));
         }
-        fprintf(out, plain ? "%s " : "'%s' ", argument);
+        if (plain) {
+            fprintf(out, "%s ", argument);
+        } else {
+            fputc('\'', out);
+            for (const char *c = argument; *c; c++) {
+                fprintf(out, *c == '\'' ? "'\\%c'" : "%c", *c);
+            }
+            fputs("' ", out);
+        }
         first = false;
     }
     if (first) {
@@ -280,7 +292,7 @@ static int run_session(void) {
 }
 
 int kit_run(const thrum_test_options *options, thrum_fn test, void *arg, bool of_main) {
-    if (E && E->current) {
+    if (E && E->current) { /* also of another thread */
         return -EDEADLK;
     }
     if (!test || (options && (options->size < sizeof *options || !kit_options_check(options)))) {
@@ -290,12 +302,16 @@ int kit_run(const thrum_test_options *options, thrum_fn test, void *arg, bool of
         setvbuf(stdout, malloc(BUFSIZ), _IOLBF, BUFSIZ); /* its own would be a run's memory */
         kit_watch_exit();
         engine_start();
+        kit_heap_begin();
         E->still = true;
         E->first_timer = kit_first_timer;
         E->run_begins = kit_locals_put_back;
         E->run_ended = kit_run_ended;
         S = malloc(sizeof *S);
+    } else {
+        engine_signals_take();
     }
+    kit_heap_thread();
     fflush(NULL);
     *S = (session){
         .test = {.fn = test, .arg = arg}, .options = THRUM_TEST_OPTIONS_INIT, .of_main = of_main};
@@ -312,6 +328,7 @@ int kit_run(const thrum_test_options *options, thrum_fn test, void *arg, bool of
     const int result = run_session();
     kit_mute(false);
     engine_data_put_back();
+    engine_signals_give_back();
     return result;
 }
 

@@ -5,6 +5,7 @@
  */
 #undef NDEBUG
 #include <assert.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -306,6 +307,16 @@ static int exits(void *arg) {
     exit(0);
 }
 
+static int exits_quickly(void *arg) {
+    (void)arg;
+    quick_exit(0);
+}
+
+static int exits_as_a_thread(void *arg) {
+    (void)arg;
+    pthread_exit(NULL);
+}
+
 static int asserts(void *arg) {
     (void)arg;
     assert(flag == 7);
@@ -500,6 +511,8 @@ static const struct {
              CASE(task_left),
              CASE(handle_left),
              CASE(exits),
+             CASE(exits_quickly),
+             CASE(exits_as_a_thread),
              CASE(asserts),
              CASE(order_of_two),
              CASE(order_of_four),

@@ -64,6 +64,8 @@ CASES = [
     ("task_left", "", 1, ["leak: 1 task is left", "task sleeps_long waits at " + line_of("THRUM_S(1000)") + " for sleep"]),
     ("handle_left", "", 1, ["leak: ", "neither joined nor detached"]),
     ("exits", "", 1, ["exit: the test called exit(0)", "called at " + line_of("    exit(0)")]),
+    ("exits_quickly", "", 1, ["exit: the test called quick_exit(0)", "called at " + line_of("    quick_exit(0)")]),
+    ("exits_as_a_thread", "", 1, ["exit: the test called pthread_exit(0)", "called at " + line_of("    pthread_exit(NULL)")]),
     ("asserts", "", 1, ["check: " + line_of("assert(flag == 7)") + ": assert(flag == 7)"]),
     ("two_locks", "", 1, ["deadlock: ", "task one waits at %s for mutex first_lock+32, held by task two, which locked it at %s"
                           % (line_of("lock(&first_lock.b)", "int one"), line_of("lock(&first_lock.b)", "int two")),

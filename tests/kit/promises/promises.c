@@ -6,10 +6,14 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <locale.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <thrum.h>
 #include <thrum/test.h>
 
@@ -205,6 +209,58 @@ static int runs_within(void *arg) {
 
 /* ---- the program ---- */
 
+/* What the C library keeps for longer than a run, although it allocates it in one. */
+static void at_exit(void) {
+    abort();
+}
+
+static int library_keeps(void *arg) {
+    const time_t now = 0;
+    (void)arg;
+    MUST(setenv("PROMISES", "kept", 1));
+    THRUM_TEST(!strcmp(getenv("PROMISES"), "kept"));
+    THRUM_TEST(localtime(&now) != NULL);
+    THRUM_TEST(setlocale(LC_ALL, "C.UTF-8") == NULL || setlocale(LC_ALL, "C") != NULL);
+    THRUM_TEST(strerror(99999) != NULL);
+    THRUM_TEST(fopen("/dev/null", "w") != NULL); /* left open */
+    for (int i = 0; i < 40; i++) {
+        MUST(atexit(at_exit));
+    }
+    return 0;
+}
+
+static void *allocates(void *arg) {
+    for (size_t i = 0; i < 2000; i++) {
+        char *block = malloc(i % 100 + 1);
+        memset(block, 1, i % 100 + 1);
+        free(block);
+    }
+    return arg;
+}
+
+/* A real thread uses malloc beside the simulation. */
+static int beside_a_thread(void *arg) {
+    pthread_t thread;
+    MUST(pthread_create(&thread, NULL, allocates, NULL));
+    allocates(arg);
+    thrum_yield();
+    MUST(pthread_join(thread, NULL));
+    return 0;
+}
+
+static int aligned(void *arg) {
+    void *block = NULL;
+    (void)arg;
+    THRUM_TEST(posix_memalign(&block, 3, 10) == EINVAL);
+    free(valloc(10));
+    for (size_t align = 8; align <= 65536; align *= 2) {
+        MUST(posix_memalign(&block, align, 10));
+        THRUM_TEST((uintptr_t)block % align == 0);
+        free(block);
+    }
+    return 0;
+}
+
 static const struct {
     const char *name;
     thrum_fn fn;
@@ -220,6 +276,9 @@ static const struct {
              {"bad_task_left", bad_task_left},
              {"bad_object_left", bad_object_left},
              {"bad_result", bad_result},
+             {"library_keeps", library_keeps},
+             {"beside_a_thread", beside_a_thread},
+             {"aligned", aligned},
              {"runs_within", runs_within}};
 
 /* Several runs in one program: each finds the data as it was, and the options count. */
@@ -231,6 +290,10 @@ static int several(void) {
                      thrum_test_run(&options, bad_result, NULL) != 1 ||
                      thrum_test_run(&options, two_tasks, NULL) != 0 || counter != 8 ||
                      thrum_test_run(&options, NULL, NULL) != -EINVAL;
+    struct sigaction crash;
+    if (sigaction(SIGSEGV, NULL, &crash) != 0 || crash.sa_handler != SIG_DFL) {
+        return 1; /* crashes of the rest of the program are its own */
+    }
     options.workers = THRUM_TEST_WORKERS_MAX + 1;
     return bad || thrum_test_run(&options, two_tasks, NULL) != -EINVAL;
 }

@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 arguments = sys.argv[1:]
 only = None
@@ -158,6 +159,20 @@ def test_runs_in_one_program_do_not_meet():
     demand(len(digests) == 2 and digests[0] == digests[1], text)
 
 
+def test_the_c_library_keeps_its_memory():
+    for name in "library_keeps", "beside_a_thread", "aligned":
+        passes(name, "--runs", "100")
+
+
+def test_any_name_of_the_program_will_do():
+    with tempfile.TemporaryDirectory() as folder:
+        program = os.path.join(folder, "it's $(touch made);x")
+        shutil.copy(PROGRAM, program)
+        text = fails("bad_order", "check", program=program)
+        demand("promises.c:" in text and "it'\\''s" in text, text)
+        demand(os.listdir(folder) == [os.path.basename(program)], os.listdir(folder))
+
+
 def test_a_test_runs_no_tests():
     passes("runs_within", "--runs", "20")
 
@@ -179,7 +194,7 @@ def test_wrong_options_are_refused():
     for options in (["--nonsense"], ["more"], ["--runs", "0"], ["--runs", "x"], ["--runs", "-1"], ["--runs", "1x"], ["--runs"], ["--steps", "0"],
                     ["--seed", ""], ["--strategy", "best"], ["--policy", "lifo"], ["--workers", "9"],
                     ["--workers", "4294967298"], ["--granularity", "lines"], ["--replay", "x"], ["--replay", "2a:1"],
-                    ["--replay", "9a"], ["--replay", "2a:1=1x"]):
+                    ["--replay", "9a"], ["--replay", "2a:1=256"], ["--replay", "2a:1=1x"]):
         status, text = run("two_tasks", *options)
         demand(status == 2 and text, options, "exit status %s" % status, text)
     for name, value in ("RUNS", "x"), ("RUNS", ""), ("STRATEGY", "best"), ("WORKERS", "9"), ("GRANULARITY", "lines"):
