@@ -203,7 +203,8 @@ void engine_start(void) {
     E->data = data_first();
     E->data_size = (size_t)(_end - E->data);
     if (E->data_size > DATA_BYTES) {
-        fprintf(stderr, "the program's data is too large\n");
+        fprintf(stderr, "the static data of the program take more than %zu MiB\n",
+                DATA_BYTES >> 20);
         exit(2);
     }
     E->data_copy = map(E->data_size);
