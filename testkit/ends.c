@@ -1,7 +1,7 @@
 /*
- * ends.c: what a test must not leave behind, or do at all: locks that are held, threads that nobody
- * has joined, writes to freed memory, an exit of the program. And what lies beside the program's
- * data and must not differ between runs: its thread-locals, and its output.
+ * ends.c: things that a test must not leave behind or do: locks that are held, threads that nobody
+ * has joined, writes to freed memory, an exit. It also restores the program's thread-locals, which
+ * are not part of its static data, and switches its output off and on.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -45,7 +45,7 @@ void kit_check_locks_in(const char *from, size_t size, uintptr_t after) {
             spot(after, "freed");
             E->held_by = owner_of(l);
             E->held = l->lock;
-            fail("held", "memory is freed that has a %s in use", kind_of(l));
+            fail("held", "the freed memory contains a %s in use", kind_of(l));
         }
     }
 }
@@ -84,7 +84,7 @@ void kit_check_end(void) {
 
 /* ---- memory ---- */
 
-/* A write to freed memory explains a run that hangs or crashes, too. */
+/* A write to freed memory may also be the cause of a run that hangs or crashes. */
 void kit_run_ended(void) {
     static const char *const unclear[] = {"deadlock", "livelock", "crash", "hang", "abort", "leak"};
     bool look = !E->failed;
@@ -198,7 +198,7 @@ int __cxa_thread_atexit_impl(void (*fn)(void *), void *arg, void *object) {
     return at_end("__cxa_thread_atexit_impl", fn, arg, object);
 }
 
-/* Of assert(). */
+/* A failed assert calls it. */
 void __assert_fail(const char *condition, const char *file, unsigned line, const char *function) {
     const char *base = strrchr(file, '/');
     (void)function;

@@ -1,9 +1,11 @@
 /*
- * heap.c: the program's malloc. In a run, memory comes from the run's arena and is gone with it;
- * outside, from a heap of its own, which keeps what the C library and the kit allocate.
+ * heap.c: the program's malloc. In a run, memory comes from the run's arena and disappears with it.
+ * Outside of runs, it comes from a separate heap, which keeps the memory of the C library and the
+ * kit.
  *
- * Each block has a head before it, whose `base` is where its memory began. Freed blocks of a run
- * are not used again in it. They are filled with ARENA_FREED, so a later write to them is found.
+ * Each block has a head before it, whose `base` is the address where its memory began. Freed blocks
+ * are not used again in the same run. They are filled with ARENA_FREED, so that a later write to
+ * them is found.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -148,11 +150,11 @@ void kit_spots_of(const arena_block *block) {
     spot(block->after, "allocated in %s", block->what ? block->what : "?");
 }
 
-/* Fails the run: free or realloc got a pointer that is not of a block in use. */
+/* Fails the run: free or realloc got a pointer that is not a block in use. */
 static void bad_free(void *ptr, const char *call, uintptr_t after) {
     arena_block block;
     if (kit_is_outside()) {
-        fprintf(stderr, "%s(%p): not a block that malloc has returned\n", call, ptr);
+        fprintf(stderr, "%s(%p): malloc has not returned this address\n", call, ptr);
         abort();
     }
     spot(after, "the call of %s", call);
@@ -162,10 +164,10 @@ static void bad_free(void *ptr, const char *call, uintptr_t after) {
     }
     if (is_in_arena(ptr) && arena_freed(ptr, &block)) {
         kit_spots_of(&block);
-        fail("double-free", "%s: the block was freed before", call);
+        fail("double-free", "%s: the block has already been freed", call);
     }
     fail("bad-free", "%s: not the address of a block that malloc has returned%s", call,
-         is_in_arena(ptr) && arena_is_stack(ptr) ? ", but one of a stack" : "");
+         is_in_arena(ptr) && arena_is_stack(ptr) ? ", but an address on a stack" : "");
 }
 
 static bool is_block(void *ptr) {

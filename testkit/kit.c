@@ -59,7 +59,7 @@ void thrum_test_thread_join(thrum_test_thread *thread) {
     sim_thread *t = &E->threads[thread->reserved_[0] % SIM_THREADS];
     kit_point("thrum_test_thread_join", (uintptr_t)__builtin_return_address(0));
     if (t->joined) {
-        fail("abort", "thrum_test_thread_join: the thread was joined before");
+        fail("abort", "thrum_test_thread_join: the thread has already been joined");
     }
     t->joined = true;
     th_os_thread_join((th_os_thread){.handle = thread->reserved_[0]});
@@ -128,7 +128,7 @@ void thrum_test_settle(void) {
     wake_settler();
     INNER(thrum_shield_begin)();
     if (INNER(thrum_event_wait)(&mine.event) != 0) {
-        fail("limit", "it cannot settle here");
+        fail("limit", "thrum_test_settle cannot wait here");
     }
     INNER(thrum_shield_end)();
 }
@@ -150,7 +150,7 @@ typedef struct running {
 } running;
 static running run;
 
-/* Workers tell the sentinel in the same way (core/due/timer.c). */
+/* The earliest timer of all workers, as core/due/timer.c computes it for the sentinel. */
 int64_t kit_first_timer(void) {
     int64_t first = INT64_MAX;
     for (unsigned i = 0; run.runs && i < run.sched->workers_regular; i++) {
@@ -167,7 +167,7 @@ static int root(void *arg) {
     return 0;
 }
 
-/* Whether the program's tasks have all ended; a task that waits for ever is a leak. */
+/* Fails the run if tasks of the program are left; a task that waits forever is a leak. */
 static void check_tasks(void) {
     thrum_metrics metrics = THRUM_METRICS_INIT;
     sim_settle();

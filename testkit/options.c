@@ -12,21 +12,22 @@
 static const char usage[] =
     "usage: %s [OPTION...]\n"
     "Runs the test again and again, each time in another order, until it fails.\n"
-    "  --runs N         how many schedules (1000)\n"
-    "  --seed N         the seed, from which the schedules follow (1)\n"
-    "  --strategy S     random, pct, bounded or exhaustive (the first three in turns)\n"
-    "  --workers N      workers of the scheduler, 1 to 8 (2, 3 and 4 in turns);\n"
-    "                   exhaustive: 1 to N of them, one after another (2)\n"
-    "  --policy P       any (any ready task runs next), sharded or fifo (in turns)\n"
-    "  --preemptions N  exhaustive: the most in a schedule (2)\n"
-    "  --granularity G  calls, or atomics: also within the library, at each atomic operation "
-    "(calls)\n"
-    "  --steps N        the most steps of a schedule: more are a livelock (100000)\n"
-    "  --replay TEXT    the one schedule that a failure has printed\n"
+    "  --runs N         the number of schedules (1000)\n"
+    "  --seed N         the seed, which determines the schedules (1)\n"
+    "  --strategy S     random, pct, bounded or exhaustive (the first three in turn)\n"
+    "  --workers N      workers of the scheduler, 1 to 8 (2, 3 and 4 in turn);\n"
+    "                   exhaustive: first 1, then 2 and so on up to N (2)\n"
+    "  --policy P       any (any ready task may run next), sharded or fifo (in turn)\n"
+    "  --preemptions N  exhaustive: at most N preemptions in a schedule (2)\n"
+    "  --granularity G  calls: tasks switch at calls of the library; atomics: also inside\n"
+    "                   the library, at each atomic operation (calls)\n"
+    "  --steps N        at most N steps in a schedule; more are a livelock (100000)\n"
+    "  --replay TEXT    runs only the schedule TEXT, which the report of a failure has\n"
     "  --trace          prints each call of the failing, the replayed or the last schedule\n"
-    "  --output         lets the test print in each schedule. Otherwise only the schedule that\n"
-    "                   is reported or replayed prints to stdout and stderr.\n"
-    "The environment has the same options: THRUM_TEST_RUNS and so on.\n";
+    "  --output         shows the test's output in every schedule, not only in the one that\n"
+    "                   is reported or replayed\n"
+    "The defaults are in parentheses. Each option may also be set in the environment:\n"
+    "THRUM_TEST_RUNS=10000, THRUM_TEST_TRACE=1 and so on.\n";
 
 static bool is_one_of(const char *value, const char *const names[], unsigned n) {
     for (unsigned i = 0; i < n; i++) {
@@ -111,7 +112,7 @@ bool kit_is_option(const char *argument, bool *with_next) {
     const size_t n = strcspn(argument, "=");
     *with_next = false;
     for (const struct option *l = longs; l->name && strncmp(argument, "--", 2) == 0; l++) {
-        if (n > 2 && strncmp(argument + 2, l->name, n - 2) == 0) { /* getopt takes the beginning */
+        if (n > 2 && strncmp(argument + 2, l->name, n - 2) == 0) { /* getopt accepts a prefix */
             *with_next = l->has_arg && !argument[n];
             return true;
         }
@@ -119,7 +120,7 @@ bool kit_is_option(const char *argument, bool *with_next) {
     return false;
 }
 
-/* 0: go on. */
+/* Returns 0 to go on, 1 after --help, and 2 if an option is wrong. */
 static int read_options(thrum_test_options *o, int argc, char **argv) {
     int c;
     for (const struct option *l = longs; l->val != 'h'; l++) {
@@ -130,7 +131,7 @@ static int read_options(thrum_test_options *o, int argc, char **argv) {
         }
         const char *value = getenv(name);
         if (value && !(set(o, l->val, value) && kit_options_check(o))) {
-            fprintf(stderr, "%s: %s=%s: not such a value\n", argv[0], name, value);
+            fprintf(stderr, "%s: %s=%s: invalid value\n", argv[0], name, value);
             return 2;
         }
     }

@@ -38,7 +38,7 @@ enum kit_kind { KIND_OTHER, KIND_MUTEX, KIND_RWLOCK, KIND_YIELD, KIND_SELECT, KI
 #define KIND_OBJECT 8u /* the first argument is an object */
 extern const uint8_t kit_kinds[];
 
-/* An object of a freed block fails here: within the library it would be waited for in a loop. */
+/* Fails the run here if the object was freed: otherwise the library might wait in a loop for it. */
 static void check_object(const void *object, const char *call, uintptr_t after) {
     if ((uintptr_t)object % 8 || (const char *)object < E->arena ||
         (const char *)object >= E->arena + ARENA_BYTES ||
@@ -49,7 +49,7 @@ static void check_object(const void *object, const char *call, uintptr_t after) 
     if (arena_freed(object, &block)) {
         kit_spots_of(&block);
         spot(after, "used");
-        fail("use-after-free", "%s: the object is in memory that was freed", call);
+        fail("use-after-free", "%s: the object is in freed memory", call);
     }
 }
 
@@ -69,7 +69,7 @@ static void note_lock(const void *lock, bool is_mutex) {
     }
 }
 
-/* From an entry: the number of the call, and its first two arguments as far as it has any. */
+/* Called by each entry, with the number of the call and its first two arguments, if it has any. */
 void kit_call(unsigned number, uintptr_t after, const void *first, uintptr_t second);
 void kit_call(unsigned number, uintptr_t after, const void *first, uintptr_t second) {
     if (kit_is_outside()) {

@@ -1,6 +1,6 @@
 /*
- * report.c: the report of a failing run: what went wrong and where, the calls, what waits, what is
- * left.
+ * report.c: the report of a failing run: the fault and its place, the calls, the tasks and threads
+ * that wait, and the memory that was not freed.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -16,15 +16,16 @@ typedef struct explained {
     const char *fault, *text;
 } explained;
 static const explained sentences[] = {
-    {"deadlock", "Nothing can go on any more: each task and thread waits for another one."},
-    {"livelock", "The run does not end (--steps): tasks go on and on, but none gets further."},
-    {"leak", "The test ended, but something is left that it should have ended or freed."},
-    {"held", "A lock must be unlocked by its owner before that ends."},
-    {"use-after-free", "Memory was used after it was freed, by free or by a call of the library."},
+    {"deadlock",
+     "None of them can continue: each waits for something that only another one could do."},
+    {"livelock", "The run does not end within its limit of steps (--steps)."},
+    {"leak", "At its end, the test has left something that it should have joined or freed."},
+    {"held", "The owner of a lock must unlock it before the owner ends or the lock is freed."},
+    {"use-after-free", "Memory was used after free, or a call of the library, had freed it."},
     {"double-free", "Memory was freed twice."},
-    {"exit", "A test ends when its function returns; exit would end all schedules."},
-    {"hang", "A task computes, and makes no call, for more than ten seconds."},
-    {"abort", "The library has found a mistake in the way it is called."},
+    {"exit", "To end a test, return from its function: exit would end all schedules."},
+    {"hang", "A task or thread made no call of the library for more than ten seconds."},
+    {"abort", "The library has detected a mistake in a call."},
 };
 
 static void print_spots(FILE *out) {
@@ -50,7 +51,7 @@ static void print_who(FILE *out, uint64_t run) {
     fprintf(out, "task %s", name);
 }
 
-/* The call by which the task got the lock: its last one for it. */
+/* The call by which the task got the lock: its last call with it that is no unlock. */
 static void print_locked(FILE *out, const void *lock, uint64_t run, const char *how) {
     for (uint32_t i = E->words_count; i > 0; i--) {
         const sim_step *step = &E->words[i - 1];
@@ -85,14 +86,14 @@ static void print_crash(FILE *out) {
     }
     if (E->crash_addr == WILD_ADDRESS) {
         fprintf(out,
-                "    the address is of no memory: perhaps a pointer from freed memory, which has "
-                "0xdd in each byte\n");
+                "    no memory has this address: perhaps the pointer was read from freed memory, "
+                "which is filled with 0xdd\n");
     } else if (E->crash_addr < 65536) {
-        fprintf(out, "    the address is %#zx: NULL, or a field of it\n", (size_t)E->crash_addr);
+        fprintf(out, "    the address is %#zx: NULL, or a field at NULL\n", (size_t)E->crash_addr);
     } else if (kit_name_object((const void *)E->crash_addr, name)) {
         fprintf(out, "    the address is that of %s\n", name);
     } else {
-        fprintf(out, "    the address is not NULL, and not that of an object of the program\n");
+        fprintf(out, "    the address is neither NULL nor that of a known object\n");
     }
 }
 
@@ -157,7 +158,7 @@ static void print_named(FILE *out, const char *text) {
 static void print_fault(FILE *out) {
     fprintf(out, "  %s: ", E->fault);
     if (strcmp(E->fault, "abort") == 0) {
-        print_named(out, E->message); /* the library's line names an object by its address */
+        print_named(out, E->message); /* the library's line has the address of an object */
     } else {
         fputs(E->message, out);
     }
@@ -174,7 +175,7 @@ static void print_fault(FILE *out) {
         }
     }
     if (E->said[0] && !strstr(E->message, E->said)) {
-        fprintf(out, "  printed: %s\n", E->said);
+        fprintf(out, "  The library printed: %s\n", E->said);
     }
 }
 
@@ -236,14 +237,14 @@ static void print_threads(FILE *out) {
     }
 }
 
-/* The library's dump, without its workers, and without what is in no task. */
+/* From the library's dump: the deadlock cycles, and the tasks that wait. */
 static void print_waits(FILE *out) {
     char *text = NULL;
     size_t size = 0;
     FILE *dump = open_memstream(&text, &size);
     kit_dump(dump);
     fclose(dump);
-    fprintf(out, "\n  What waits:\n");
+    fprintf(out, "\n  Waiting tasks and threads:\n");
     bool cycle = false;
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
         char *tail;
@@ -261,19 +262,19 @@ static void print_waits(FILE *out) {
     print_threads(out);
 }
 
-/* ---- what is left ---- */
+/* ---- memory that was not freed ---- */
 
 static void print_blocks(FILE *out) {
     const struct block *b = NULL;
     arena_block block;
-    fprintf(out, "\n  What was not freed:\n");
+    fprintf(out, "\n  Not freed:\n");
     for (unsigned n = 0; n < 10 && (b = arena_next(b, &block)); n++) {
         kit_place its = {"", ""};
         const uintptr_t address = block.after - 1;
         const char *what = block.what;
         if (!what) {
             fprintf(out,
-                    "    a block of the scheduler (%zu bytes), which keeps it while a handle of a "
+                    "    a block of the scheduler (%zu bytes), which is kept while the handle of a "
                     "task is neither joined nor detached\n",
                     block.size);
             continue;
@@ -285,7 +286,7 @@ static void print_blocks(FILE *out) {
                            : strstr(what, "pool")                           ? "pool"
                                                                             : "block";
         kit_find_places(&its, &address, 1);
-        fprintf(out, "    %s (%zu bytes), made by %s at %s\n", kind, block.size, what,
+        fprintf(out, "    %s (%zu bytes), allocated by %s at %s\n", kind, block.size, what,
                 kit_place_text(&its));
     }
 }

@@ -1,6 +1,6 @@
 /*
- * session.c: the exploration of a test: runs in different orders until one fails, and that one's
- * report.
+ * session.c: the exploration of a test: it runs the test in different orders until one fails, and
+ * then reports that one.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -10,14 +10,14 @@
 
 #include "kit.h"
 
-#define LEARNING 16u /* runs from which the others know how long a run usually is */
-#define SEARCHED 2u  /* an exhaustive search has up to so many workers, if none are asked for */
+#define LEARNING 16u /* runs that measure the typical length of a run */
+#define SEARCHED 2u  /* an exhaustive search has up to so many workers by default */
 
 #define POLICIES 3u
 static const char *const policy_names[POLICIES] = {"any", "sharded", "fifo"};
 const thrum_policy kit_policies[POLICIES] = {THRUM_GLOBAL, THRUM_SHARDED, THRUM_FIFO};
 
-/* It lies outside of the program's data, which is put back before each run. */
+/* It is not static: the program's data is restored before each run. */
 typedef struct session {
     kit_test test;
     sim_world world;
@@ -30,7 +30,7 @@ const kit_test *kit_test_now(void) {
     return &S->test;
 }
 
-/* What a run's number decides beside its schedule: strategies, workers and policies in turns. */
+/* The strategy, the workers and the policy of a run: by the options, or in turn by its number. */
 static strategy configure(uint64_t run) {
     const thrum_test_options *o = &S->options;
     S->test.workers = o->workers ? o->workers : 2 + (unsigned)(run / 3 % 3);
@@ -50,7 +50,7 @@ static strategy configure(uint64_t run) {
 
 /* ---- a schedule as text ---- */
 
-/* "2s:17=1,40=3": the workers, the policy's first letter, the decisions that are not quiet. */
+/* "2s:17=1,40=3": the workers, the policy's first letter, and the decisions that are not 0. */
 static void print_schedule(FILE *out, uint32_t count) {
     char mark = ':';
     fprintf(out, "%u%c", S->test.workers, policy_names[S->test.policy][0]);
@@ -182,7 +182,7 @@ static int show(uint32_t count, const char *when) {
     return failed;
 }
 
-/* The last run, as its log has it. */
+/* Takes the decisions of the last run from its log. */
 static uint32_t take_log(void) {
     const uint32_t count = E->log_count;
     memset(E->given, 0, LOG_MAX);
@@ -197,7 +197,7 @@ static int report(uint64_t run) {
     uint8_t *log = malloc(LOG_MAX);
     memcpy(log, E->log, count);
     memcpy(fault, E->fault, sizeof fault);
-    /* A hang takes too long for more than its report. */
+    /* A hang is not minimised: each of its runs takes ten seconds. */
     if (strcmp(fault, "hang") != 0 && replay(&S->world, M_SEQ, log, count) &&
         !strcmp(E->fault, fault)) {
         count = minimise(&S->world, M_SEQ, log, count);
@@ -216,7 +216,7 @@ static int report(uint64_t run) {
 static int search(void) {
     const unsigned most = S->options.workers ? S->options.workers : SEARCHED;
     uint64_t runs = 0;
-    unsigned complete = 0; /* the search has come to its end up to this number of workers */
+    unsigned complete = 0; /* the search is complete up to this number of workers */
     distinct_begin(S->options.runs);
     for (unsigned workers = 1; workers <= most && complete == workers - 1; workers++) {
         tally t = {0};
@@ -283,7 +283,7 @@ static int run_session(void) {
         if (!read_schedule(S->options.replay, &count)) {
             fprintf(stderr, "%s: not a schedule: %s\n", program_invocation_short_name,
                     S->options.replay);
-            return 2;
+            return S->of_main ? 2 : -EINVAL;
         }
         return show(count, "");
     }

@@ -1,6 +1,6 @@
 /*
- * words.c: a run in words: the calls that each task made, in their order, with their places and
- * their objects. No name of an object differs between two runs of the same schedule.
+ * words.c: a run in words: the calls that the tasks made, in order, with their places and their
+ * objects. An object has the same name in each run of the same schedule.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +88,7 @@ static unsigned kind_of(const char *what, const char **kind) {
     return 0;
 }
 
-/* The objects of a kind that are not static have numbers, in the order of their first calls. */
+/* Objects that are not static are numbered within their kind, in the order of their first calls. */
 bool kit_name_object(const void *object, char text[80]) {
     unsigned of_kind = 0, number = 0;
     const char *kind;
@@ -134,7 +134,7 @@ static void print_call(FILE *out, const sim_step *step) {
 #define LINES_MAX 60u
 #define PERIOD_MAX 16u
 
-/* A line of the account: a step, or how often the steps before it came again. */
+/* A line of the report: a step, or how often the steps before it were repeated. */
 typedef struct line {
     uint32_t step;
     uint32_t period, times;
@@ -155,7 +155,7 @@ static bool comes_again(uint32_t from, uint32_t period) {
     return true;
 }
 
-/* Steps that come three times or more in a row are one line each. */
+/* A sequence of steps that comes three times or more in a row is printed once, with a count. */
 static uint32_t fold(line lines[]) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < E->words_count;) {
@@ -204,10 +204,10 @@ void kit_print_steps(FILE *out, bool whole) {
         addresses[2 * i] = E->words[lines[first + i].step].after - 1;
         addresses[2 * i + 1] = E->words[lines[first + i].step].fn;
     }
-    for (uint32_t i = 0; i < 2 * n; i += 512) { /* a command line has an end */
+    for (uint32_t i = 0; i < 2 * n; i += 512) { /* a command line has a maximal length */
         kit_find_places(places + i, addresses + i, 2 * n - i < 512 ? 2 * n - i : 512);
     }
-    fprintf(out, "\n  The calls in their order%s%s:\n", first ? ", the last 60 lines" : "",
+    fprintf(out, "\n  The calls in order%s%s:\n", first ? ", the last 60 lines" : "",
             E->words_count == WORDS_MAX ? " (of the first 65536 calls)" : "");
     uint64_t before = 0;
     for (uint32_t i = 0; i < n; i++) {

@@ -52,7 +52,7 @@ CASES = [
     ("freed_channel_selected", "", 1, ["use-after-free: thrum_select: ", "freed at ", "allocated in thrum_chan_create"]),
     ("freed_mutex", "", 1, ["use-after-free: thrum_mutex_lock: ", "freed at ", "allocated in calloc at ",
                             "thrum_mutex_lock (mutex #1)"]),
-    ("freed_while_held", "", 1, ["held: memory is freed that has a mutex in use", "mutex #1: its owner is task test, locked at "]),
+    ("freed_while_held", "", 1, ["held: the freed memory contains a mutex in use", "mutex #1: its owner is task test, locked at "]),
     ("null_pointer", "", 1, ["crash: signal 11", "crashed at " + line_of("*p = 1"), "after the call of thrum_sleep at ",
                              "the address is 0: NULL"]),
     ("freed_pointer", "", 1, ["crash: signal 11", "crashed at " + line_of("**pointer = 1"), "freed memory"]),
