@@ -1,20 +1,20 @@
 /*
  * thrum/test.h: deterministic tests of concurrent code. A test is a function that runs as a task.
  * Link the program with thrum::test (-lthrum-test) in place of thrum::thrum. It runs the test many
- * times on one thread, under virtual time, each time in another order. It reports the first order
- * in which the test fails. A run depends on its seed alone. docs/guide/testing.md explains the kit,
- * and docs/testing-limits.md lists the calls that a test does not have.
+ * times on one thread, under virtual time, each time in another order, and reports the first order
+ * in which the test fails. The orders depend on the seed alone. docs/guide/testing.md explains the
+ * kit, and docs/testing-limits.md lists the calls that a test cannot use.
  *
- * Each run finds the static data and the thread-locals of the executable as they were before the
- * first one. Simulated threads share these thread-locals. The data of shared libraries, and memory
- * that was allocated before the first run, keep what a run has changed.
+ * Before each run, the static data and the thread-locals of the executable are restored. Simulated
+ * threads share these thread-locals. The data of shared libraries, and memory that was allocated
+ * before the first run, are not restored.
  *
  * thrum::test defines THRUM_NO_INLINE, so that each call goes through the library and may be
- * interrupted there. The headers for C have no inline calls, so objects that are compiled without
- * it are tested as well.
+ * interrupted there. In C, no call is inline, so objects that are compiled without THRUM_NO_INLINE
+ * are tested as well.
  *
- * Linked with thrum::test_real (-lthrum-test-real) and the library itself, the same test runs a few
- * times in real time, on real threads.
+ * If the same test is linked with thrum::test_real (-lthrum-test-real) and the library itself, it
+ * runs a few times in real time, on real threads.
  */
 #ifndef THRUM_TEST_H
 #define THRUM_TEST_H
@@ -24,12 +24,13 @@
 THRUM_BEGIN_DECLS
 
 /*
- * Checks a condition: if it is false, the run fails with the file, the line and the condition.
+ * Checks a condition. If it is false, the run fails, and the report has the file, the line and the
+ * condition.
  *
  * Parameters:
  *   condition  an expression
- * Context: any thread; never suspends. It does not return if the condition is false, and no stack
- *   is unwound then.
+ * Context: any thread; never suspends. If the condition is false, the call does not return, and no
+ *   stack is unwound.
  * Ordering: none.
  * Example: examples/testing/first.c
  * See also: thrum_test_fail, thrum_test_main
@@ -41,7 +42,7 @@ THRUM_BEGIN_DECLS
  * Fails the run, as THRUM_TEST does.
  *
  * Parameters:
- *   file, line  the place; file may be NULL for a failure without one, such as an exception of C++
+ *   file, line  the place of the failure; file may be NULL if there is none, as for an exception
  *   condition   the text that is printed
  * Context: any thread; never suspends. It does not return.
  * Ordering: none.
@@ -54,46 +55,46 @@ THRUM_BEGIN_DECLS
 THRUM_API void thrum_test_fail(const char *file, int line, const char *condition)
     __attribute__((noreturn));
 
-/* The most workers of a test. */
+/* The largest number of workers of a test. */
 #define THRUM_TEST_WORKERS_MAX 8
 
-/* The options of a test, for thrum_test_run. The caller owns it. THRUM_TEST_OPTIONS_INIT has the
-   defaults. */
+/* The options of a test, for thrum_test_run. The caller owns the struct.
+   THRUM_TEST_OPTIONS_INIT has the defaults. */
 typedef struct thrum_test_options {
     size_t size; /* sizeof(thrum_test_options) as the program knows it */
 
     uint64_t runs; /* the number of schedules, 1 or more; 1000 by default */
-    uint64_t seed; /* the schedules follow from it; 1 by default */
+    uint64_t seed; /* determines the schedules; 1 by default */
 
-    /* "random", "pct", "bounded" or "exhaustive". NULL: the first three in turns. */
+    /* "random", "pct", "bounded" or "exhaustive". NULL: the first three in turn. */
     const char *strategy;
     /*
-     * "any": any task that is ready may run next; "sharded" or "fifo": as those policies choose.
-     * NULL: in turns; "any" for an exhaustive search.
+     * "any": any task that is ready may run next. "sharded" or "fifo": the next task is the one
+     * that this policy chooses. NULL: all three in turn, but "any" for an exhaustive search.
      */
     const char *policy;
-    /* One schedule as a failure has printed it. NULL: none. */
+    /* Runs only this schedule, a text that the report of a failure has. NULL: explores. */
     const char *replay;
 
     /*
-     * Workers of the scheduler, up to THRUM_TEST_WORKERS_MAX. 0: 2, 3 and 4 in turns. An exhaustive
-     * search takes 1, 2 and so on up to this number; 0: up to 2.
+     * Workers of the scheduler, up to THRUM_TEST_WORKERS_MAX. 0: 2, 3 and 4 in turn. An exhaustive
+     * search begins with 1 worker, and goes on with 2 and so on up to this number; 0: up to 2.
      */
     unsigned workers;
-    unsigned preemptions; /* the most in a schedule of an exhaustive search; 2 by default */
-    unsigned steps;       /* the most steps of a schedule; with more it is a livelock */
-    bool atomics;         /* points also within the library, at each atomic operation */
+    unsigned preemptions; /* at most so many in a schedule of an exhaustive search; 2 by default */
+    unsigned steps;       /* at most so many in a schedule; more are a livelock */
+    bool atomics;         /* tasks also switch inside the library, at each atomic operation */
     bool trace;           /* prints each call of the failing, the replayed or the last schedule */
-    bool output; /* the test prints in each schedule, not only in the reported or replayed one */
+    bool output; /* shows the test's output in each schedule, not only in the reported one */
 } thrum_test_options;
 
-/* The options by default. */
+/* The default options. */
 #define THRUM_TEST_OPTIONS_INIT                                                                    \
     { sizeof(thrum_test_options), 1000, 1, NULL, NULL, NULL, 0, 2, 100000, false, false, false }
 
 /*
- * Runs a test, for programs that have other tests as well. It prints how it went to stdout. The
- * program's static data are put back at the end.
+ * Runs a test, for programs that have other tests as well. It prints the result to stdout. At the
+ * end, the program's static data is restored.
  *
  * Parameters:
  *   options  the options; NULL: the defaults
@@ -114,13 +115,13 @@ typedef struct thrum_test_options {
 THRUM_API int thrum_test_run(const thrum_test_options *options, thrum_fn test, void *arg);
 
 /*
- * Runs a test by the options of the command line, and prints how it went. See
- * docs/guide/testing.md for the options; --help lists them.
+ * Runs a test with the options of the command line and the environment, and prints the result.
+ * docs/guide/testing.md explains the options, and --help lists them.
  *
  * Parameters:
  *   argc, argv  those of main
- *   test        the test's function, which runs as a task; it fails the run if it returns another
- *               value than 0
+ *   test        the test's function, which runs as a task; the run fails if it returns a value
+ *               other than 0
  *   arg         for the function
  * Returns: the exit status: 0 if all runs passed, 1 if one failed, 2 if an option is wrong, or a
  *   negative error code.
@@ -135,33 +136,33 @@ THRUM_API int thrum_test_run(const thrum_test_options *options, thrum_fn test, v
 THRUM_API int thrum_test_main(int argc, char **argv, thrum_fn test, void *arg);
 
 /*
- * Waits until every other task and thread of the test is blocked. No time passes meanwhile. Linked
- * with the real library, it sleeps for a moment.
+ * Waits until every other task and thread of the test has ended or is blocked. No time passes
+ * meanwhile. With thrum::test_real, the call sleeps for 20 ms.
  *
  * Context: a task or thread of the test; may suspend; not cancellable.
- * Ordering: the writes of the others before they blocked are visible after it.
+ * Ordering: writes of the others, up to the point where they block or end, are visible after it.
  * Example: examples/testing/cache.c
  * See also: thrum_test_advance
  */
 THRUM_API void thrum_test_settle(void);
 
 /*
- * Moves the clock on. Deadlines up to then have passed after it. Linked with the real library, it
- * sleeps for that time.
+ * Moves the clock forward. When it returns, all deadlines up to the new time have passed. With
+ * thrum::test_real, the call sleeps for that time.
  *
  * Parameters:
  *   ns  a duration; 0 or less has no effect
  * Context: a task or thread of the test; may suspend; not cancellable.
  * Ordering: none.
  * Example:
- *   thrum_test_advance(THRUM_S(1)); // deadlines pass before their tasks run
+ *   thrum_test_advance(THRUM_S(1)); // deadlines pass before the waiting tasks run
  * See also: thrum_test_settle, thrum_sleep
  */
 THRUM_API void thrum_test_advance(thrum_time ns);
 
 /*
- * A point at which other tasks and threads may come in between, for code between two calls of the
- * library. Linked with the real library, it has no effect.
+ * A point at which other tasks and threads may run, for code that makes no call of the library.
+ * With thrum::test_real, the call has no effect.
  *
  * Parameters:
  *   name  a name for the report; must live as long as the program
@@ -176,7 +177,7 @@ THRUM_API void thrum_test_advance(thrum_time ns);
 THRUM_API void thrum_test_point(const char *name);
 
 /*
- * Returns a random number of 32 bits, which depends on the run's seed.
+ * Returns a random number of 32 bits. It is part of the schedule, so a replay gets the same one.
  *
  * Returns: the number.
  * Context: a task or thread of the test; never suspends.
@@ -191,10 +192,10 @@ typedef struct thrum_test_thread {
 } thrum_test_thread;
 
 /*
- * Starts a plain thread, which takes part in the test's schedules. Threads of pthread_create do
- * not. thrum_test_thread_join waits for its end, once; a thread that is never joined fails the run.
- * The join blocks the calling thread. So a task calls it through thrum_blocking, or when the thread
- * is about to end.
+ * Starts a plain thread, which is part of the test's schedules, unlike a thread that pthread_create
+ * starts. thrum_test_thread_join waits until the thread has ended. Join each thread once: a thread
+ * that is never joined fails the run. The join blocks the calling thread. So a task should call it
+ * through thrum_blocking, or only when the thread is about to end.
  *
  * Parameters:
  *   thread  the thread; must live until it is joined
@@ -202,8 +203,8 @@ typedef struct thrum_test_thread {
  *   arg     for the function
  * Returns: 0, or a negative error code; then there is nothing to join.
  * Errors:
- *   -EAGAIN  too many threads: a test has up to 16
- *   -ENOMEM  no memory; only with the real library
+ *   -EAGAIN  too many threads: a run starts at most 32, with the workers
+ *   -ENOMEM  no memory; only with thrum::test_real
  * Context: a task or thread of the test; never suspends.
  * Ordering: the caller's earlier writes are visible to the thread, and those of the thread after
  *   thrum_test_thread_join.
