@@ -140,7 +140,7 @@ THRUM_API THRUM_NODISCARD int thrum_tls_config_client(thrum_tls_config **out,
  * later. A server that asks for certificates, before or after the reload, resumes no earlier
  * sessions.
  *
- * The reason of a failure is in the options' `error`, as for thrum_tls_config_server.
+ * If the call fails, the reason is in `error` of the options, as for thrum_tls_config_server.
  *
  * Parameters:
  *   config   the config
