@@ -26,7 +26,7 @@ const char *th_os_error_text(int number) {
     if (number > EHWPOISON) { /* for these it would allocate */
         return NULL;
     }
-    return number == ENOSYS ? "not there in a test (docs/testing-limits.md)" : strerror(number);
+    return number == ENOSYS ? "not available in a test (docs/testing-limits.md)" : strerror(number);
 }
 
 void th_os_hosts_path(char *path, size_t size) {
