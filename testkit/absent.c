@@ -13,7 +13,7 @@
 
 int th_os_at_exit(void (*call)(void)) {
     (void)call;
-    return 0; /* the process's end is no test's */
+    return 0; /* a test does not end the process */
 }
 
 int th_os_environment(const char *const **env, void **memory) {
@@ -23,7 +23,7 @@ int th_os_environment(const char *const **env, void **memory) {
 }
 
 const char *th_os_error_text(int number) {
-    if (number > EHWPOISON) { /* for these it would allocate */
+    if (number > EHWPOISON) { /* strerror would allocate memory for these */
         return NULL;
     }
     return number == ENOSYS ? "not available in a test (docs/testing-limits.md)" : strerror(number);

@@ -11,7 +11,7 @@ typedef struct block {
     size_t size; /* usable, a multiple of 16 */
     struct block *next;
 #if TH_KIT
-    struct block *live_next, *live_before; /* in E->live_blocks, if it counts */
+    struct block *live_next, *live_before; /* in E->live_blocks, if it may be a leak */
     const char *what;                      /* the call in which it was allocated, and its caller */
     uintptr_t after, freed_after;
     uint64_t number; /* of the run's allocations */
@@ -20,7 +20,7 @@ typedef struct block {
 _Static_assert(sizeof(block) % 16 == 0, "blocks stay 16-aligned");
 
 #define FENCE_BYTES 16u
-/* Fresh memory is filled unwatched: a cell for each word of it cost more than all else together. */
+/* Fresh memory is filled unwatched: a cell for each of its words would dominate a run's time. */
 void *__real_memset(void *to, int value, size_t n);
 
 #define CLASSES 32u /* size classes of 16 bytes each; larger blocks are not handed out again */

@@ -1,6 +1,6 @@
 /*
- * atomics.h: compiled before each of the library's files for the test kit: each atomic operation is
- * a point at which another thread may go on, if the test asks for that (--granularity atomics).
+ * atomics.h: in the test kit, it is included before each of the library's files. With --granularity
+ * atomics, it makes each atomic operation a point at which another thread may go on.
  */
 #ifndef KIT_ATOMICS_H
 #define KIT_ATOMICS_H

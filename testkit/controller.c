@@ -14,7 +14,8 @@
 
 #define MAIN_NAME "main"
 #define LOOPS_FREE 40u
-#define LOOP_STEPS (E->world->steps_max / 2) /* for so long, a loop may also end without time */
+#define LOOP_STEPS                                                                                 \
+    (E->world->steps_max / 2) /* within so many steps, a loop may also end without time */
 #define PAUSE_NS 100
 #define PAUSE_MAX_NS 10000000 /* the most without a deadline */
 #define LATE_NS 10000
@@ -22,7 +23,7 @@
 #define SHORT_NS 100000000
 #define PAUSE_STEPS 5000u /* with more steps between two pauses, it was another loop */
 /* A prime, so that it falls into each part of a loop. */
-#define STRETCH 499u /* steps of one thread in a row, after which it gives way in a test */
+#define STRETCH 499u /* in a test, a thread gives way after so many steps in a row */
 
 static void thread_main(void *arg);
 static void go_to(unsigned next);
@@ -227,7 +228,7 @@ void sim_advance(int64_t ns) {
     expire();
 }
 
-/* Whether a thread waited for the moment at which all others are blocked: it goes on. */
+/* Wakes the threads that wait until all others are blocked; false if there are none. */
 static bool settle(void) {
     bool any = false;
     for (unsigned i = 0; i < E->thread_count; i++) {
@@ -372,7 +373,7 @@ static void pause_all(void) {
     E->pause = E->pause < most ? E->pause + E->pause / 2 : most;
     if (first - E->now > E->pause) {
         E->now += E->pause;
-    } else { /* the one that has waited gets some time to end the loop */
+    } else { /* the task with this deadline gets time to end the loop */
         E->now = first;
         E->pause = PAUSE_NS;
         E->looping = E->steps - LOOP_STEPS + PAUSE_STEPS / 10;
@@ -382,8 +383,8 @@ static void pause_all(void) {
 
 /*
  * The threads that could go on instead of a yielding one and have not yielded themselves. When all
- * have, it begins anew. Otherwise a search through all decisions would let two threads that wait
- * for a third one hand over to each other for ever.
+ * have, it begins anew. Otherwise, in an exhaustive search, two threads that wait for a third one
+ * could yield to each other forever.
  */
 static uint32_t fresh(uint32_t others) {
     if (!(others & ~E->tired)) {

@@ -9,8 +9,8 @@
 #include "thrum/test.h"
 
 /*
- * A public call as the library defines it. The name of the call itself is its entry, which is a
- * point at which other tasks may come in between (points.c).
+ * A public call as the library defines it. The call's own name is its entry, which is a point at
+ * which other tasks may run (points.c).
  */
 #define INNER(name) kit_inner_##name
 extern __typeof__(thrum_yield) INNER(thrum_yield);
@@ -50,11 +50,11 @@ extern const thrum_policy
     kit_policies[]; /* for kit_test.policy: any (policy_any.c), sharded, fifo */
 int64_t kit_first_timer(void);
 void kit_body(void);      /* a run, in its first thread */
-void kit_dump(FILE *out); /* after the run: all that waits */
+void kit_dump(FILE *out); /* after the run: all tasks, with their waits */
 
 /* ---- points.c ---- */
 
-/* A point at which the caller may be interrupted. `what` names it, `after` is where it returns. */
+/* A point at which the caller may be interrupted: its name, and the address it returns to. */
 void kit_point(const char *what, uintptr_t after);
 extern const char *const kit_calls[]; /* the names of the public calls */
 extern int kit_atomics;               /* whether each atomic operation is a point */
@@ -83,7 +83,7 @@ bool kit_name_object(const void *object, char text[80]);
 
 /* ---- report.c ---- */
 
-/* Prints the traced run that is over: its fault, its steps, and what waits. */
+/* Prints the traced run that is over: its fault, its steps, and the tasks that wait. */
 void kit_print_run(FILE *out, bool whole);
 
 /* ---- heap.c ---- */
@@ -106,7 +106,7 @@ void kit_watch_exit(void); /* once in the process */
 /* The thread-locals of the program, which each run finds as they are now. */
 void kit_locals_copy(void);
 void kit_locals_put_back(void);
-/* Has the program's output go nowhere, or back to where it went. */
+/* Discards the program's output, or shows it again. */
 void kit_mute(bool mute);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * lone.c: memory without a model: one value a word, and no watch on plain accesses. The test kit
- * has this in place of the simulator's model.c and shadow.c.
+ * lone.c: memory without a model: each word has one value, and plain accesses are not watched. The
+ * test kit uses this file instead of the simulator's model.c and shadow.c.
  */
 #include "engine.h"
 

@@ -173,7 +173,7 @@ bool kit_name_static(const void *object, char *text, size_t size) {
         snprintf(text, size, "data+%zu", (size_t)((const char *)object - E->data));
         return true;
     }
-    int length = (int)strlen(found->name); /* statics of functions have a number behind the name */
+    int length = (int)strlen(found->name); /* statics of functions have a number after the name */
     const char *dot = strrchr(found->name, '.');
     if (dot && strspn(dot + 1, "0123456789") == strlen(dot + 1)) {
         length = (int)(dot - found->name);

@@ -1,7 +1,7 @@
 /*
- * points_entry.h: the entry of a public call, for assembly: it calls kit_call with the number of
- * the call, its return address and its first two arguments, with all arguments kept, and goes on to
- * the call itself.
+ * points_entry.h: the entry of a public call, in assembly. It saves all arguments, calls kit_call
+ * with the number of the call, its return address and its first two arguments, restores the
+ * arguments, and jumps to the call itself.
  */
 #if defined(__x86_64__)
 /* clang-format off */
@@ -61,7 +61,7 @@ kit_enter: /* the call's arguments are in place; eax: its number, r11: the call 
     popq %rsi
     popq %rdi
     popq %rbp
-    movl $8, %eax /* calls of variable arguments: that many vector registers */
+    movl $8, %eax /* for calls with variable arguments: the number of vector registers */
     jmp *%r11
     .size kit_enter, . - kit_enter
 /* clang-format on */

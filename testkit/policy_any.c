@@ -1,7 +1,7 @@
 /*
  * policy_any.c: the policy "any" of the test kit: one queue, from which any task may be taken next.
- * No policy promises more to a test, but fifo. It is global's, with another way to take from the
- * queue.
+ * A program that is correct under this order is correct under all policies that promise no order.
+ * It is the policy global, with another way to take from the queue.
  */
 #include "queue/work.h"
 

@@ -19,7 +19,7 @@ static const char *mistake_in(const thrum_tls_options *options, bool is_server) 
     const bool own = has(options->chain_file, options->chain);
     const bool needs_ca = is_server && th_tls_verifies(options, true);
     if (options->peer > THRUM_TLS_PEER_REQUIRED) {
-        return "peer: none of THRUM_TLS_PEER_DEFAULT, ...";
+        return "peer: not one of THRUM_TLS_PEER_DEFAULT, ...";
     }
     if (options->version_min != THRUM_TLS_1_2 && options->version_min != THRUM_TLS_1_3) {
         return "version_min: neither THRUM_TLS_1_2 nor THRUM_TLS_1_3";
@@ -31,7 +31,7 @@ static const char *mistake_in(const thrum_tls_options *options, bool is_server) 
         return "chain_file: a server needs a certificate";
     }
     if (needs_ca && !has(options->ca_file, options->ca)) {
-        return "ca_file: a server that asks for certificates needs trusted ones";
+        return "ca_file: a server that requests certificates needs trusted ones";
     }
     return !is_server && options->peer == THRUM_TLS_PEER_OPTIONAL
                ? "peer: THRUM_TLS_PEER_OPTIONAL is for servers"

@@ -1,6 +1,7 @@
 /*
- * real.c: thrum/test.h over the real library: a few runs in real time, on real threads, so that a
- * test is also known to hold there. What only the kit can do has the nearest effect.
+ * real.c: thrum/test.h over the real library: a few runs in real time, on real threads, which show
+ * that a test does not depend on the simulation. Calls that only the kit can implement have the
+ * nearest possible effect.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -13,7 +14,7 @@
 #include "thrum/test.h"
 
 #define RUNS 5u
-#define MOMENT THRUM_MS(20) /* within which others usually come to a wait */
+#define MOMENT THRUM_MS(20) /* by then, others have usually blocked */
 
 static uint64_t random_state;
 
@@ -82,7 +83,7 @@ void thrum_test_thread_join(thrum_test_thread *thread) {
 
 /* ---- runs ---- */
 
-/* In a process of its own, so that each run finds the program's static data as they were. */
+/* Each run is a separate process, so that it finds the program's static data unchanged. */
 static bool passes(thrum_fn test, void *arg) {
     int status;
     fflush(NULL);
@@ -125,6 +126,6 @@ int thrum_test_run(const thrum_test_options *options, thrum_fn test, void *arg) 
 }
 
 int thrum_test_main(int argc, char **argv, thrum_fn test, void *arg) {
-    (void)argc, (void)argv; /* options are for the kit; here none changes what is tested */
+    (void)argc, (void)argv; /* the options are for the kit; here, none has an effect */
     return thrum_test_run(NULL, test, arg);
 }
