@@ -59,7 +59,7 @@ void free(void *ptr);
 #define OUTSIDE_BYTES ((size_t)4 << 30)
 #define CLASSES 28u /* powers of two, from 32 bytes on */
 
-/* At the start of its own memory, which is not put back between runs as the program's data is. */
+/* At the start of its own memory, which is not restored between runs, unlike the program's data. */
 typedef struct outside {
     char *next;
     bool locked;
