@@ -14,8 +14,8 @@ endif()
 list(FILTER kit_inside EXCLUDE REGEX "/platform/(linux|unix)/|/platform/alike.c|/policy_global.c|/study/")
 file(GLOB kit_platform CONFIGURE_DEPENDS src/platform/sim/*.c)
 list(APPEND kit_inside ${kit_platform} src/platform/posix/absent_posix.c src/platform/linux/code.c
-  src/platform/linux/symbols.c src/platform/unix/io/address.c testkit/absent.c testkit/guard.c
-  testkit/policy_any.c testkit/socket.c)
+  src/platform/linux/symbols.c src/platform/unix/io/address.c testkit/inside/absent.c testkit/inside/guard.c
+  testkit/inside/policy_any.c testkit/inside/socket.c)
 add_library(thrum_kit_inside OBJECT ${kit_inside})
 target_compile_options(thrum_kit_inside PRIVATE
   "SHELL:-include ${CMAKE_CURRENT_SOURCE_DIR}/testkit/atomics.h"
@@ -35,7 +35,6 @@ add_custom_command(OUTPUT ${kit_dir}/inner.o ${kit_dir}/points_calls.S
 add_custom_target(thrum_kit_points DEPENDS ${kit_dir}/inner.o ${kit_dir}/points_calls.S)
 
 file(GLOB kit_sources CONFIGURE_DEPENDS testkit/*.c)
-list(FILTER kit_sources EXCLUDE REGEX "/(absent|guard|policy_any|socket).c")
 add_library(thrum_kit OBJECT ${kit_sources} ${kit_dir}/points_calls.S)
 add_dependencies(thrum_kit thrum_kit_points)
 target_compile_definitions(thrum_kit PRIVATE SIM_THREADS=32)

@@ -88,7 +88,7 @@ typedef struct sim_item {
     sim_order added; /* goes along with each event */
 } sim_item;
 
-typedef struct sim_socket sim_socket; /* testkit/socket.c */
+typedef struct sim_socket sim_socket; /* testkit/inside/socket.c */
 
 typedef struct sim_set {
     bool used;
@@ -162,7 +162,7 @@ typedef struct sim_files {
     sim_poll polls[SIM_POLLS];
     sim_ring rings[SIM_RINGS];
     uint64_t serials;
-    uint64_t datagrams; /* a bit of each that is on its way (testkit/socket.c) */
+    uint64_t datagrams; /* a bit of each that is on its way (testkit/inside/socket.c) */
     unsigned ports;     /* how many were chosen by the system */
     bool outside;       /* the call is another process's: it orders none of the program's threads */
 } sim_files;
