@@ -86,7 +86,9 @@ typedef struct thrum_listen_options {
  * Returns: 0, or a negative error code; nothing is opened then. Codes not listed below are the
  *   system's for the address.
  * Errors:
- *   -EINVAL           the address or the options make no sense, or a pointer is NULL
+ *   -EINVAL           the address has none of the forms above: it begins with its kind, as in
+ *                     "tcp:127.0.0.1:80", and has a port. Or the options make no sense, or a
+ *                     pointer is NULL
  *   -ENAMETOOLONG     a host has more than 255 bytes, or a path or name is too long
  *   -EADDRINUSE       somebody listens there already, or the file of the UNIX socket exists
  *   -EADDRNOTAVAIL    the machine does not have the address
@@ -171,7 +173,8 @@ THRUM_API THRUM_NODISCARD int thrum_accept_until(thrum_io listener, thrum_io *ou
  *   the code of the first that could at least be tried. Codes not listed below are the system's for
  *   the address.
  * Errors:
- *   -EINVAL           the address makes no sense, or a pointer is NULL
+ *   -EINVAL           the address has none of the forms above, as for thrum_listen, or a pointer is
+ *                     NULL
  *   -ENAMETOOLONG     a host has more than 255 bytes, or a path or name is too long
  *   -ECONNREFUSED     nobody listens there
  *   -ENETUNREACH      there is no route to the network

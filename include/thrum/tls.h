@@ -102,7 +102,8 @@ THRUM_API void thrum_tls_options_init(thrum_tls_options *options);
  * trusted certificates.
  *
  * If the call fails, it writes the reason to the memory `error` of the options, with the name of
- * the file: "key.pem: not the key of the certificate". Otherwise the text is empty.
+ * the file: "key.pem: not the key of the certificate". If it succeeds, the text is empty. A call
+ * with NULL for `out` or with a wrong `size` does not change the text.
  *
  * Parameters:
  *   out      set to the config, which is the caller's; NULL with an error
