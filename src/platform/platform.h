@@ -163,7 +163,7 @@ void th_os_errno_set(int value);
 
 /* errno is after the rest of the block as it is here. */
 #define TH_KEEPS_ERRNO                                                                             \
-    const int errno_kept_ __attribute__((cleanup(th_os_errno_put_back))) = th_os_errno_get()
+    const int errno_kept_ __attribute__((unused, cleanup(th_os_errno_put_back))) = th_os_errno_get()
 static inline void th_os_errno_put_back(const int *kept) {
     th_os_errno_set(*kept);
 }

@@ -61,7 +61,7 @@ void th_tls_errno_set(int error);
  * and errno stays.
  */
 #define TH_TLS_CALLS                                                                               \
-    const int errno_kept_ __attribute__((cleanup(th_tls_calls_end))) = th_tls_calls_begin()
+    const int errno_kept_ __attribute__((unused, cleanup(th_tls_calls_end))) = th_tls_calls_begin()
 int th_tls_calls_begin(void);
 void th_tls_calls_end(const int *errno_kept);
 

@@ -78,7 +78,7 @@ void th_pollset_lock(sigset_t *before);
 void th_pollset_unlock(const sigset_t *before);
 /* The lock is held for the rest of the block; `before_` has the thread's mask. */
 #define TH_POLLSET_HELD(before_)                                                                   \
-    sigset_t before_ __attribute__((cleanup(th_pollset_unlock)));                                  \
+    sigset_t before_ __attribute__((unused, cleanup(th_pollset_unlock)));                          \
     th_pollset_lock(&before_)
 
 /* Any thread, handlers too. NULL: nothing was ever known of the number. */
