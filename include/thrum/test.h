@@ -1,7 +1,7 @@
 /*
  * thrum/test.h: deterministic tests of concurrent code. A test is a function that runs as a task.
  * Link the program with thrum::test (-lthrum-test) in place of thrum::thrum. It runs the test many
- * times on one thread, under virtual time, each time in another order, and reports the first order
+ * times on one thread, in virtual time and in orders that it chooses, and reports the first order
  * in which the test fails. The orders depend on the seed alone. docs/guide/testing.md explains the
  * kit, and docs/testing-limits.md lists the calls that a test cannot use.
  *
