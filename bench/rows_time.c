@@ -13,6 +13,7 @@ typedef struct crowd {
     unsigned sleepers;
     unsigned rounds;
     unsigned unnoted;
+    unsigned beside; /* tasks that compute for 0.1 ms, queued behind the sleepers */
 } crowd;
 
 typedef struct sleeper {
@@ -59,10 +60,22 @@ static int sleep_often(void *arg) {
     return 0;
 }
 
+static int compute(void *arg) {
+    (void)arg;
+    const thrum_time end = thrum_now() + 100000;
+    while (thrum_now() < end) {
+        continue;
+    }
+    return 0;
+}
+
 static int start_sleepers(void *arg) {
     const crowd *c = arg;
     for (unsigned i = 0; i < c->sleepers; i++) {
         bench_ok(thrum_go(sleep_often, &sleepers[i]));
+    }
+    for (unsigned i = 0; i < c->beside; i++) {
+        bench_ok(thrum_go(compute, NULL));
     }
     return 0;
 }
@@ -108,7 +121,7 @@ static void sleep_all(const bench_args *args, bench_sample *out, crowd c) {
 }
 
 static void run_sleeps(const bench_args *args, bench_sample *out) {
-    sleep_all(args, out, (crowd){bench_scale(args, 100000, 5000), 20, 0});
+    sleep_all(args, out, (crowd){bench_scale(args, 100000, 5000), 20, 0, 0});
 }
 
 /*
@@ -116,7 +129,15 @@ static void run_sleeps(const bench_args *args, bench_sample *out) {
  * How many they are is the row, so a quick run has fewer rounds.
  */
 static void run_sleeps_half(const bench_args *args, bench_sample *out) {
-    sleep_all(args, out, (crowd){14000, bench_scale(args, 60, 6), 3});
+    sleep_all(args, out, (crowd){14000, bench_scale(args, 60, 6), 3, 0});
+}
+
+/* Whether sleepers are late because other tasks are queued: these take 0.5 s of processor time. */
+static void run_sleeps_beside(const bench_args *args, bench_sample *out) {
+    bench_sample all[4];
+    sleep_all(args, all, (crowd){100, 4, 0, bench_scale(args, 5000, 500)});
+    out[0] = all[1];
+    out[1] = all[2];
 }
 
 static const bench_case cases[] = {
@@ -136,6 +157,12 @@ static const bench_case cases[] = {
      .count = 4,
      .workers_min = 1,
      .run = run_sleeps_half},
+    {.what = "100 fibers that sleep 4 times beside 5,000 tasks of 0.1 ms: how late it ends",
+     .rows = {{.name = "sleeps-beside-p50", .unit = "us"},
+              {.name = "sleeps-beside-p99", .unit = "us"}},
+     .count = 2,
+     .workers_min = 1,
+     .run = run_sleeps_beside},
 };
 
 const bench_theme bench_time = {cases, sizeof(cases) / sizeof(cases[0])};
