@@ -17,7 +17,7 @@ THRUM_BEGIN_DECLS
 /* How tasks are queued and found. docs/policies.md compares them. */
 typedef enum {
     THRUM_SHARDED, /* a queue for each worker, and work stealing: the default */
-    THRUM_FIFO,    /* strictly in the order of the later of post and deadline */
+    THRUM_FIFO,    /* tasks begin in the order of the later of post and deadline */
     THRUM_GLOBAL   /* one queue under one mutex: the baseline to measure against */
 } thrum_policy;
 
@@ -122,8 +122,9 @@ typedef struct thrum_config {
     unsigned lifo_limit;
 
     /*
-     * The number of picks after which the inject queue comes first once; it comes sooner if runs
-     * are long. At least 1. Default: 61. Environment: THRUM_GLOBAL_INTERVAL.
+     * The number of picks after which the inject queue comes first once, and after which a task
+     * begins although others can go on; it comes sooner if runs are long. At least 1. Default:
+     * 61. Environment: THRUM_GLOBAL_INTERVAL.
      */
     unsigned global_interval;
 
@@ -175,9 +176,10 @@ typedef struct thrum_config {
     bool pin_all;
 
     /*
-     * Whether a blocked task that a worker wakes runs next on it, before the queued tasks (in the
-     * LIFO slot; only with THRUM_SHARDED). Otherwise it runs behind the tasks that the worker has
-     * queued. It holds for all wakes alike. Default: true. Environment: THRUM_WAKE_HINT, 0 or 1.
+     * Whether a blocked task that a worker wakes runs next on it, before others that can go on (in
+     * the LIFO slot; only with THRUM_SHARDED). Otherwise it runs behind these. Either way it runs
+     * before tasks that have not begun. It holds for all wakes alike. Default: true.
+     * Environment: THRUM_WAKE_HINT, 0 or 1.
      */
     bool wake_hint;
 

@@ -31,6 +31,7 @@ typedef struct th_sharded_worker {
     uint64_t *yield_marks;  /* for each place in `yields`: the ring's tail at the yield */
     uint64_t inject_end;    /* ring position behind the last work that came from the inject queue */
     unsigned inject_streak; /* runs from the inject queue since the last yielded fiber */
+    unsigned ready_streak;  /* ready fibers since the last look at the shared ones */
     unsigned lifo_runs;     /* runs in a row through the LIFO slot */
     unsigned polls;         /* resumes of fibers that yielded */
     unsigned searches;      /* searches for something to steal */
@@ -42,6 +43,7 @@ typedef struct th_fifo_worker {
     uint64_t looked_at; /* the time of its last look at other workers, in ticks */
     bool look;          /* the next look at other workers is due */
     bool fired;         /* it has fired deadlines since its last pick */
+    bool batch_ready;   /* its batch is of what is ready */
     th_batch outbox;    /* work about to be posted in one exchange */
 } th_fifo_worker;
 

@@ -111,6 +111,7 @@ static void sched_free(thrum_sched *sched) {
         th_slab_close(sched->spawn_slab);
     }
     th_sched_free(sched, sched->fifo.ready.ring.xslots);
+    th_sched_free(sched, sched->fifo_ready.ready.ring.xslots);
     th_sched_free(sched, sched->strides);
     th_sched_free(sched, sched->cpus);
     th_sched_free(sched, sched->spare_set.held);
@@ -122,7 +123,7 @@ static void sched_free(thrum_sched *sched) {
     config.free(config.hook_ctx, sched->block);
 }
 
-/* Makes the ready queue of the fifo policy; a scheduler with one worker and no spare has none. */
+/* Makes the ready queues of the fifo policy; a scheduler with one worker and no spare has none. */
 static bool make_ready(thrum_sched *sched) {
     const thrum_config *config = &sched->config;
     if (config->policy != THRUM_FIFO || config->workers + th_config_spares(config) <= 1) {
@@ -130,10 +131,10 @@ static bool make_ready(thrum_sched *sched) {
     }
     unsigned capacity = th_fifo_capacity(sched->config.fifo_block);
     th_work **slots = th_sched_alloc(sched, capacity * sizeof *slots);
-    if (slots) {
-        th_mcsp_init(&sched->fifo.ready, slots, capacity);
-    }
-    return slots != NULL;
+    th_work **woken = th_sched_alloc(sched, capacity * sizeof *woken);
+    th_mcsp_init(&sched->fifo.ready, slots, capacity);
+    th_mcsp_init(&sched->fifo_ready.ready, woken, capacity);
+    return slots && woken;
 }
 
 /* Keeps the CPUs of its threads, if it ties them. */
@@ -198,6 +199,7 @@ static thrum_sched *sched_new(const thrum_config *config, const th_os_cpuset *cp
     sched->fork_call = th_fork_call;
     sched->stack_class = th_stack_class(config->stack_size);
     th_inject_init(&sched->inject);
+    th_inject_init(&sched->ready);
     th_stacks_init(&sched->stacks, config->guard, config->alloc, config->free, config->hook_ctx);
     sched->go_slab = th_slab_new(sizeof(th_go), config->alloc, config->free, config->hook_ctx);
     if (sched->go_slab) {

@@ -204,7 +204,7 @@ static TH_NO_TSAN void submit_due(th_worker *by, bool next) {
         } else if (work->worker < 0) {
             th_chain_append(&rest, work);
         } else {
-            th_submit(by, work, THRUM_HINT_NONE);
+            th_submit(by, work, TH_HINT_READY);
         }
     }
     by->posting = rest;

@@ -22,10 +22,6 @@
 #define FIRE_MAX TH_LIMIT(64u, 2u)
 #define TURN_MAX TH_LIMIT(256u, 2u)
 
-/* A worker looks at its timers about every LOOK_NS, and after SKIPS_MAX picks at the latest. */
-#define LOOK_NS 20000
-#define SKIPS_MAX 64u
-
 _Static_assert(sizeof(th_timed) <= sizeof(thrum_task) &&
                    offsetof(th_timed, kind) == offsetof(thrum_task, reserved_kind) &&
                    offsetof(th_timed, xmark) == offsetof(thrum_task, reserved_mark) &&
@@ -163,7 +159,7 @@ static TH_NO_TSAN void submit_pinned_due(thrum_sched *sched, th_worker *by, th_c
         if (work->worker < 0) {
             th_chain_append(&rest, work);
         } else if (by) {
-            th_submit(by, work, THRUM_HINT_NONE);
+            th_submit(by, work, th_due_hint(work));
         } else {
             th_submit_external(sched, work);
         }
@@ -249,7 +245,8 @@ bool th_timers_fire(th_worker *by, th_timers *timers, int64_t now, bool next) {
         keep_first(by, due);
     }
     while (due->first) {
-        th_submit(by, th_chain_take(due), THRUM_HINT_NONE);
+        th_work *work = th_chain_take(due);
+        th_submit(by, work, th_due_hint(work));
     }
     if (n == FIRE_MAX) {
         by->timer_look.skip = FIRE_MAX / 2; /* fire the rest when half of these have run */
@@ -259,16 +256,8 @@ bool th_timers_fire(th_worker *by, th_timers *timers, int64_t now, bool next) {
 
 void th_timers_poll_slow(th_worker *worker, bool next) {
     int64_t now = th_os_now();
-    int64_t passed = now - worker->timer_look.at;
-    unsigned picks = worker->timer_look.skips + 1;
-    /* About one look per LOOK_NS, as judged by the picks since the last one. */
-    int64_t pick_ns = passed / picks;
-    worker->timer_look.skips = pick_ns >= LOOK_NS ? 0
-                               : pick_ns < LOOK_NS / (int64_t)SKIPS_MAX
-                                   ? SKIPS_MAX
-                                   : (unsigned)(LOOK_NS / pick_ns);
-    worker->timer_look.skip = worker->timer_look.skips;
-    worker->timer_look.at = now;
+    worker->timer_look.skip = TH_TIMER_SKIPS_MAX;
+    worker->timer_look.ticks = th_os_ticks();
     /* relaxed: a deadline that is not seen yet was inserted just now */
     if (th_load_relaxed(&worker->timers->xearliest) <= now) {
         th_timers_fire(worker, worker->timers, now, next);

@@ -56,9 +56,14 @@ bool th_timers_help(th_worker *worker, bool next);
 /* The first deadline of the worker, or of all workers for the sentinel: it sleeps until then. */
 int64_t th_timers_sleep_until(const th_worker *worker, bool sentinel);
 
+/* A worker looks at its timers about every so long, and after so many picks at the latest. */
+#define TH_TIMER_LOOK_NS 20000
+#define TH_TIMER_SKIPS_MAX 64u
+
 /*
  * Before a pick: fires due entries, and looks at the worker's descriptors. Costs three loads when
- * there are none. Worker's context. `next`: as for th_timers_fire.
+ * there are none, and a look at the ticks otherwise. Worker's context. `next`: as for
+ * th_timers_fire.
  */
 static inline void th_timers_poll(th_worker *worker, bool next) {
     /* relaxed: an entry inserted at this moment is seen at a later pick */
@@ -66,7 +71,8 @@ static inline void th_timers_poll(th_worker *worker, bool next) {
         th_likely(!worker->polls)) {
         return;
     }
-    if (worker->timer_look.skip) {
+    if (worker->timer_look.skip &&
+        th_os_ticks_ns(th_os_ticks() - worker->timer_look.ticks) < TH_TIMER_LOOK_NS) {
         worker->timer_look.skip--;
     } else {
         th_timers_poll_slow(worker, next);

@@ -88,8 +88,9 @@ static uint64_t places_of(const th_batch *batch) {
 
 uint64_t th_gauges_queued_at(const th_worker *worker) {
     const bool slot = th_load_relaxed(&worker->xslot) != NULL; /* relaxed: a guess */
-    return slot + th_ring_size(&worker->ring) + th_ring_size(&worker->yields) +
-           places_of(&worker->batch) + places_of(&worker->yields_batch);
+    return slot + th_ring_size(&worker->ready) + th_ring_size(&worker->ring) +
+           th_ring_size(&worker->yields) + places_of(&worker->batch) +
+           places_of(&worker->yields_batch);
 }
 
 static void add_counters(th_counters *sum, const th_counters *counters) {

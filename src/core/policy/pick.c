@@ -28,6 +28,12 @@ unsigned th_fair_interval(th_worker *worker) {
     return worker->picks.fair_interval;
 }
 
+void th_fair_if_late(th_worker *worker) {
+    if (th_os_ticks_ns(th_os_ticks() - worker->picks.fair_at) > FAIR_NS) {
+        worker->picks.until_inject = 1;
+    }
+}
+
 bool th_look_at_left(th_worker *worker, uint64_t now) {
     int64_t interval = (int64_t)th_workers_end(worker->sched) * LEFT_NS;
     interval = interval < LEFT_LEAST_NS ? LEFT_LEAST_NS : interval;

@@ -59,7 +59,7 @@ static inline bool th_any_yielded(const th_worker *worker) {
 /* Whether the worker has no work that comes before the batch just taken (th_find_in_batch). */
 static inline bool th_is_quick(const th_worker *worker, const th_batch *batch) {
     return !worker->searching && !worker->sentinel && !worker->woken && !worker->polls &&
-           !worker->pinned.first &&
+           !worker->pinned.first && !th_ring_size(&worker->ready) &&
            !th_load_relaxed(&worker->xslot) && /* relaxed: only the owner fills it */
            (batch == &worker->batch
                 ? !th_any_yielded(worker)
@@ -73,6 +73,9 @@ static inline bool th_is_quick(const th_worker *worker, const th_batch *batch) {
  * Called by the owner each time.
  */
 unsigned th_fair_interval(th_worker *worker);
+
+/* Has the next pick be the one at the interval, if that is late because runs have become long. */
+void th_fair_if_late(th_worker *worker);
 
 /* Whether the victim has come round since this worker looked last; if so, notes it. */
 static inline bool th_came_round(th_worker *worker, const th_worker *victim) {
@@ -129,31 +132,38 @@ th_work *th_rescue_none(th_worker *worker, bool *unsure);
 /* Pinned runs in a row before other work comes once. */
 #define TH_PINNED_LIMIT TH_LIMIT(16, 2)
 
-/* The pick at each interval: takes work that pinned work would keep waiting. */
+/* The pick at each interval: takes work that pinned work, or what is ready, would keep waiting. */
 static TH_ALWAYS_INLINE th_work *th_pick_of_one_fairly(th_worker *worker,
-                                                       th_work *(*take)(th_worker *)) {
-    worker->picks.until_inject = worker->sched->config.global_interval;
+                                                       th_work *(*take_new)(th_worker *)) {
+    worker->picks.until_inject = th_fair_interval(worker);
     th_work *work = th_deferred_take(worker);
     worker->picks.fair_last = !worker->picks.fair_last && worker->picks.until_inject == 1;
     if (work || (worker->picks.until_inject == 1 && !worker->picks.fair_last)) {
         return work; /* an interval of 1: every other pick, or pinned work would starve */
     }
     if (!worker->sched->policy->submit_due) { /* each worker has deadlines of its own */
-        (void)th_look_at_left(worker, th_os_ticks());
+        (void)th_look_at_left(worker, worker->picks.fair_at);
     } else {
         (void)th_poll_help(worker);
         worker->polls = worker->polls || th_poller_is_open(&worker->poller);
     }
     work = th_pinned_yield_due(worker) ? th_pinned_take_yielded(worker) : NULL;
-    return work ? work : take(worker);
+    const unsigned pinned_runs = worker->picks.pinned_runs;
+    work = work ? work : take_new(worker);
+    worker->picks.pinned_runs = pinned_runs; /* this does not end a row of runs */
+    return work;
 }
 
-/* The pick of a policy with one queue for all workers, from which `take` takes the oldest. */
-static TH_ALWAYS_INLINE th_work *th_pick_of_one(th_worker *worker, th_work *(*take)(th_worker *)) {
+/*
+ * The pick of a policy with shared queues for all workers. `take` takes the oldest that is ready,
+ * else the oldest of the rest; `take_new` the other way round.
+ */
+static TH_ALWAYS_INLINE th_work *th_pick_of_one(th_worker *worker, th_work *(*take)(th_worker *),
+                                                th_work *(*take_new)(th_worker *)) {
     th_count(&worker->xtick, 1);
     th_work *work;
     if (th_unlikely(--worker->picks.until_inject == 0) &&
-        (work = th_pick_of_one_fairly(worker, take))) {
+        (work = th_pick_of_one_fairly(worker, take_new))) {
         return work;
     }
     if (worker->picks.pinned_runs < TH_PINNED_LIMIT && (work = th_pinned_take(worker))) {

@@ -5,6 +5,9 @@
  *     rest    work drained from the front, in order; it belongs to the combiner's place
  *     ready   a published block of it: any thread takes the oldest by one exchange
  *
+ * There are two of each, two lanes: what is ready (fibers that were woken, or whose deadline has
+ * passed) comes before the rest. In each the order is that of the posts.
+ *
  * A worker that finds nothing ready takes the combiner's place, if it is free: it drains the front,
  * puts it in order, publishes a block, gives its place up and wakes as many sleepers as there is
  * work for. A scheduler with one worker needs no combiner and no ready queue: the rest is that
@@ -15,6 +18,7 @@
 #include "core/policy/pick.h"
 #include "core/policy/policy.h"
 #include "core/due/timer.h"
+#include "core/ready/submit.h"
 #include "core/ready/wake.h"
 #include "core/basis/fifo.h"
 
@@ -28,6 +32,10 @@
 
 static inline bool is_sole(const thrum_sched *sched) {
     return sched->workers_count == 1;
+}
+
+static TH_INLINE_NO_TSAN th_fifo *lane_of(thrum_sched *sched, const th_work *work, unsigned hint) {
+    return th_is_ready(work, hint) ? &sched->fifo_ready : &sched->fifo;
 }
 
 /* By the combiner: moves the front behind the rest, oldest first. */
@@ -62,8 +70,7 @@ static inline void fire_due_external(thrum_sched *sched) {
 }
 
 /* A post of the only worker: it need not go through the front, only stay behind it. */
-static TH_NO_TSAN void append_sole(thrum_sched *sched, th_chain chain) {
-    th_fifo *fifo = &sched->fifo;
+static TH_NO_TSAN void append_sole(th_fifo *fifo, th_chain chain) {
     refill(fifo);
     th_work_link(chain.last, NULL);
     th_chain_join(&fifo->rest, chain);
@@ -80,15 +87,14 @@ static TH_NO_TSAN th_chain with_outbox(th_worker *worker, th_chain chain) {
  * A worker's post. For a single task the sentinel's next round is soon enough, as in th_notify: the
  * poster itself mostly comes earlier, at the end of its task.
  */
-static TH_NO_TSAN void append(th_worker *worker, th_chain chain) {
+static TH_NO_TSAN void append(th_worker *worker, th_fifo *fifo, th_chain chain) {
     thrum_sched *sched = worker->sched;
-    th_fifo *fifo = &sched->fifo;
     fire_due(worker);
     if (is_sole(sched)) {
-        append_sole(sched, chain);
+        append_sole(fifo, chain);
         return;
     }
-    if (th_unlikely(th_batch_any(&worker->fifo.outbox))) {
+    if (th_unlikely(th_batch_any(&worker->fifo.outbox)) && fifo == &sched->fifo) {
         chain = with_outbox(worker, chain);
     }
     if (!chain.first) {
@@ -105,7 +111,6 @@ static TH_NO_TSAN void append(th_worker *worker, th_chain chain) {
 }
 
 static TH_NO_TSAN void submit(th_worker *worker, th_work *work, unsigned hint) {
-    (void)hint;
     /*
      * A task that its body posted again, or a fiber that yielded: no thread can detect whether it
      * was queued before this worker shows up again. So a few of them are queued in one exchange,
@@ -116,17 +121,18 @@ static TH_NO_TSAN void submit(th_worker *worker, th_work *work, unsigned hint) {
         th_batch_put(&worker->fifo.outbox, work)) {
         return;
     }
-    append(worker, (th_chain){work, work, 1});
+    append(worker, lane_of(worker->sched, work, hint), (th_chain){work, work, 1});
 }
 
 static TH_NO_TSAN void submit_chain(th_worker *worker, th_chain *chain) {
     th_work_link(chain->last, NULL);
-    append(worker, *chain);
+    append(worker, lane_of(worker->sched, chain->first, THRUM_HINT_NONE), *chain);
 }
 
-static void submit_external(thrum_sched *sched, const th_chain *chain) {
+static TH_NO_TSAN void submit_external(thrum_sched *sched, const th_chain *chain) {
+    th_fifo *fifo = lane_of(sched, chain->first, THRUM_HINT_NONE);
     fire_due_external(sched);
-    th_mpsc_push(&sched->fifo.front, chain->first, chain->count);
+    th_mpsc_push(&fifo->front, chain->first, chain->count);
     /* seq: pushed before the park word is read; th_park announces, then looks */
     uint64_t word = th_load_seq(&sched->xpark);
     if (th_park_anyone(word) && !th_park_searchers(word)) {
@@ -139,6 +145,11 @@ static void submit_external(thrum_sched *sched, const th_chain *chain) {
 static inline bool has_unready(const th_fifo *fifo) {
     /* relaxed: a guess, or ordered by the caller's fence */
     return !th_mpsc_is_empty(&fifo->front) || th_load_relaxed(&fifo->xrest);
+}
+
+/* What is left for others in a lane. */
+static uint64_t left_in(const th_fifo *fifo) {
+    return th_mcsp_size(&fifo->ready) + (has_unready(fifo) ? 1 : 0);
 }
 
 /*
@@ -155,16 +166,28 @@ static void wake_others(th_worker *worker) {
     if (!th_park_anyone(word)) {
         return;
     }
-    uint64_t left = th_mcsp_size(&sched->fifo.ready) + (has_unready(&sched->fifo) ? 1 : 0);
+    uint64_t left = left_in(&sched->fifo_ready) + left_in(&sched->fifo);
     uint64_t coming = th_park_searchers(word) - (worker->searching ? 1u : 0u);
     if (left > coming) {
         th_wake_many(sched, worker, left - coming, TH_WAKE_CHAIN);
     }
 }
 
+static TH_NO_TSAN void push_due(th_fifo *fifo, th_chain chain) {
+    if (chain.first) {
+        th_tsan_release(&fifo->front.xtop); /* the push is not shown */
+        th_mpsc_push(&fifo->front, chain.first, chain.count);
+    }
+}
+
 static TH_NO_TSAN void submit_due(thrum_sched *sched, th_chain *chain) {
-    th_tsan_release(&sched->fifo.front.xtop); /* the push is not shown */
-    th_mpsc_push(&sched->fifo.front, chain->first, chain->count);
+    th_chain begun = {0};
+    th_chain rest = {0};
+    for (th_work *work; (work = th_chain_take(chain));) {
+        th_chain_append(th_is_ready(work, THRUM_HINT_NONE) ? &begun : &rest, work);
+    }
+    push_due(&sched->fifo_ready, begun);
+    push_due(&sched->fifo, rest);
 }
 
 /* The caller takes one of them, or sees to it that another worker does (pick). */
@@ -178,8 +201,7 @@ static void notify_due(th_worker *worker, uint64_t count) {
 }
 
 /* When nothing is ready: drains, publishes, wakes; returns the oldest work, or NULL. */
-static th_work *schedule(th_worker *worker) {
-    th_fifo *fifo = &worker->sched->fifo;
+static th_work *schedule(th_worker *worker, th_fifo *fifo) {
     if (!has_unready(fifo)) {
         return NULL;
     }
@@ -230,8 +252,9 @@ static TH_NO_TSAN th_work *rescue_private(th_worker *worker, th_worker *victim) 
         th_chain_append(&chain, posts[i]);
     }
     if (posted) {
-        append(worker, chain);
+        append(worker, &worker->sched->fifo, chain);
     }
+    worker->fifo.batch_ready = false; /* if some of it is, it is no less ready than the rest */
     return th_batch_keep(&worker->batch, taken, n);
 }
 
@@ -265,8 +288,8 @@ static inline bool is_brisk(th_worker *worker) {
  * Takes the oldest ready work; several at once when there is plenty for all workers, and runs are
  * short: each take moves a cache line from worker to worker, which takes as long as ten short runs.
  */
-static th_work *take_ready(th_worker *worker) {
-    th_mcsp *ready = &worker->sched->fifo.ready;
+static th_work *take_published(th_worker *worker, th_fifo *fifo) {
+    th_mcsp *ready = &fifo->ready;
     uint64_t size = th_mcsp_size(ready);
     if (!size) {
         return NULL;
@@ -288,20 +311,44 @@ static th_work *take_ready(th_worker *worker) {
     th_work *taken[TH_BATCH];
     uint64_t n = th_mcsp_take_many(ready, taken, share < TH_BATCH ? share : TH_BATCH);
     worker->picks.clock_skips = 0;
+    worker->fifo.batch_ready = fifo == &worker->sched->fifo_ready;
     th_tsan_release(&worker->fence); /* for a rescuer */
     return th_batch_keep(&worker->batch, taken, n);
 }
 
-static th_work *take_of_many(th_worker *worker) {
-    th_work *work = th_batch_take(&worker->batch, &worker->fence);
+static inline bool is_any_in(const th_fifo *fifo) {
+    return th_mcsp_size(&fifo->ready) || has_unready(fifo);
+}
+
+/* Only this one, past the batch. */
+static th_work *take_one(th_worker *worker, th_fifo *fifo) {
+    th_work *work = th_mcsp_take(&fifo->ready);
+    return work ? work : schedule(worker, fifo);
+}
+
+static inline th_work *take_from(th_worker *worker, th_fifo *fifo) {
+    th_work *work = take_published(worker, fifo);
+    return work ? work : schedule(worker, fifo);
+}
+
+static th_work *take_of_many(th_worker *worker, bool new_first) {
+    thrum_sched *sched = worker->sched;
+    th_work *work = NULL;
+    if (new_first && worker->fifo.batch_ready) {
+        work = take_one(worker, &sched->fifo); /* the batch goes on afterwards */
+    }
+    work = work ? work : th_batch_take(&worker->batch, &worker->fence);
     if (work) {
         return work;
     }
     if (th_batch_any(&worker->fifo.outbox)) {
-        append(worker, (th_chain){0});
+        append(worker, &sched->fifo, (th_chain){0});
     }
-    work = take_ready(worker);
-    return work ? work : schedule(worker);
+    if (!new_first && th_unlikely(is_any_in(&sched->fifo_ready))) {
+        work = take_from(worker, &sched->fifo_ready);
+    }
+    work = work ? work : take_from(worker, &sched->fifo);
+    return work || !new_first ? work : take_from(worker, &sched->fifo_ready);
 }
 
 static TH_NO_TSAN th_work *take_sole(th_fifo *fifo) {
@@ -311,9 +358,15 @@ static TH_NO_TSAN th_work *take_sole(th_fifo *fifo) {
     return th_chain_take(&fifo->rest);
 }
 
-static inline th_work *take(th_worker *worker) {
+static th_work *take_sole_of(thrum_sched *sched, bool new_first) {
+    th_work *work = take_sole(new_first ? &sched->fifo : &sched->fifo_ready);
+    return work ? work : take_sole(new_first ? &sched->fifo_ready : &sched->fifo);
+}
+
+static inline th_work *take_first(th_worker *worker, bool new_first) {
     thrum_sched *sched = worker->sched;
-    th_work *work = is_sole(sched) ? take_sole(&sched->fifo) : take_of_many(worker);
+    th_work *work =
+        is_sole(sched) ? take_sole_of(sched, new_first) : take_of_many(worker, new_first);
     if (work) {
         worker->picks.pinned_runs = 0;
         th_count(&worker->counters.xruns_inject, 1);
@@ -323,40 +376,52 @@ static inline th_work *take(th_worker *worker) {
 
 /* ---- picking ---- */
 
+static th_work *take(th_worker *worker) {
+    return take_first(worker, false);
+}
+
+static th_work *take_new(th_worker *worker) {
+    return take_first(worker, true);
+}
+
 /*
  * The picked work may take long, and the work whose deadlines this worker has just fired comes
  * behind it: another worker must be there to come for that.
  */
 static th_work *pick(th_worker *worker) {
-    th_work *work = th_pick_of_one(worker, take);
+    th_work *work = th_pick_of_one(worker, take, take_new);
     if (th_unlikely(worker->fifo.fired)) {
-        const th_fifo *fifo = &worker->sched->fifo;
+        thrum_sched *sched = worker->sched;
         worker->fifo.fired = false;
-        if (work && (has_unready(fifo) || th_mcsp_size(&fifo->ready))) {
-            th_watch_now(worker->sched, worker);
+        if (work && (is_any_in(&sched->fifo_ready) || is_any_in(&sched->fifo))) {
+            th_watch_now(sched, worker);
         }
     }
     return work;
 }
 
 /* The combiner looks after the front and the rest: it is signalled. */
-static bool pending(th_worker *worker) {
-    th_fifo *fifo = &worker->sched->fifo;
-    if (!th_inject_is_empty(&worker->inbox) || th_mcsp_size(&fifo->ready)) {
-        return true;
-    }
-    if (is_sole(worker->sched)) {
+static bool pending_in(const thrum_sched *sched, th_fifo *fifo) {
+    if (is_sole(sched)) {
         return fifo->rest.first || !th_mpsc_is_empty(&fifo->front);
     }
-    return has_unready(fifo) && !th_combiner_signal(&fifo->combiner);
+    return th_mcsp_size(&fifo->ready) ||
+           (has_unready(fifo) && !th_combiner_signal(&fifo->combiner));
+}
+
+static bool pending(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    return !th_inject_is_empty(&worker->inbox) || pending_in(sched, &sched->fifo_ready) ||
+           pending_in(sched, &sched->fifo);
 }
 
 static th_work *help(th_worker *worker) {
-    if (is_sole(worker->sched)) {
+    thrum_sched *sched = worker->sched;
+    if (is_sole(sched)) {
         return NULL; /* all work is the only worker's */
     }
-    th_work *work = th_mcsp_take(&worker->sched->fifo.ready);
-    return work ? work : schedule(worker);
+    th_work *work = take_one(worker, &sched->fifo_ready);
+    return work ? work : take_one(worker, &sched->fifo);
 }
 
 static th_work *rescue(th_worker *worker, bool *unsure) {
@@ -373,7 +438,7 @@ static bool hand_over(th_worker *worker) {
         return false;
     }
     if (th_batch_any(&worker->fifo.outbox)) {
-        append(worker, (th_chain){0});
+        append(worker, &worker->sched->fifo, (th_chain){0});
     }
     return true;
 }

@@ -1,40 +1,46 @@
 /*
- * policy_global.c: one queue under one mutex. The honest baseline, kept simple on purpose: hints
- * are ignored, each worker takes one at a time, and each submission wakes a worker.
+ * policy_global.c: two queues under one mutex: fibers that are ready, and the rest. The honest
+ * baseline, kept simple on purpose: hints are ignored, each worker takes one at a time, and each
+ * submission wakes a worker.
  */
 #include "core/policy/pick.h"
 #include "core/policy/policy.h"
+#include "core/ready/submit.h"
 #include "core/ready/wake.h"
 #include "core/state/worker.h"
 
+/* With the lock. */
+static void count(thrum_sched *sched) {
+    /* relaxed: it is read without the lock only to spare the lock, or after a fence */
+    th_store_relaxed(&sched->xglobal_count, sched->global.count + sched->global_ready.count);
+}
+
 /* Not shown to the thread sanitizer: the chain lies on the stack of a task, and this may run as its
  * worker. */
-static TH_NO_TSAN void append(thrum_sched *sched, th_worker *by, th_chain chain) {
+static TH_NO_TSAN void append(thrum_sched *sched, th_worker *by, th_chain chain, bool ready) {
     th_work_link(chain.last, NULL);
     th_lock_acquire(&sched->global_lock);
     th_tsan_release(&sched->global); /* shows the lock to the sanitizer */
-    th_chain_join(&sched->global, chain);
-    /* relaxed: it is read without the lock only to spare the lock, or after a fence */
-    th_store_relaxed(&sched->xglobal_count, sched->global.count);
+    th_chain_join(ready ? &sched->global_ready : &sched->global, chain);
+    count(sched);
     th_lock_release(&sched->global_lock);
     th_notify_shared(sched, by, TH_WAKE_SUBMIT);
 }
 
 static TH_NO_TSAN void submit(th_worker *worker, th_work *work, unsigned hint) {
-    (void)hint;
-    append(worker->sched, worker, (th_chain){work, work, 1});
+    append(worker->sched, worker, (th_chain){work, work, 1}, th_is_ready(work, hint));
 }
 
-static void submit_chain(th_worker *worker, th_chain *chain) {
-    append(worker->sched, worker, *chain);
+static TH_NO_TSAN void submit_chain(th_worker *worker, th_chain *chain) {
+    append(worker->sched, worker, *chain, th_is_ready(chain->first, THRUM_HINT_NONE));
 }
 
-static void submit_external(thrum_sched *sched, const th_chain *chain) {
-    append(sched, NULL, *chain);
+static TH_NO_TSAN void submit_external(thrum_sched *sched, const th_chain *chain) {
+    append(sched, NULL, *chain, th_is_ready(chain->first, THRUM_HINT_NONE));
 }
 
 /* Not shown either, since it is the other side of the same lock. */
-static TH_NO_TSAN th_work *take(th_worker *worker) {
+static TH_NO_TSAN th_work *take_first(th_worker *worker, bool ready) {
     thrum_sched *sched = worker->sched;
     /* relaxed: spares the lock when there is nothing */
     if (!th_load_relaxed(&sched->xglobal_count)) {
@@ -42,8 +48,9 @@ static TH_NO_TSAN th_work *take(th_worker *worker) {
     }
     th_lock_acquire(&sched->global_lock);
     th_tsan_acquire(&sched->global);
-    th_work *work = th_chain_take(&sched->global);
-    th_store_relaxed(&sched->xglobal_count, sched->global.count); /* relaxed: as in append */
+    th_work *work = th_chain_take(ready ? &sched->global_ready : &sched->global);
+    work = work ? work : th_chain_take(ready ? &sched->global : &sched->global_ready);
+    count(sched);
     th_lock_release(&sched->global_lock);
     if (work) {
         worker->picks.pinned_runs = 0;
@@ -52,8 +59,16 @@ static TH_NO_TSAN th_work *take(th_worker *worker) {
     return work;
 }
 
+static th_work *take(th_worker *worker) {
+    return take_first(worker, true);
+}
+
+static th_work *take_new(th_worker *worker) {
+    return take_first(worker, false);
+}
+
 static th_work *pick(th_worker *worker) {
-    return th_pick_of_one(worker, take);
+    return th_pick_of_one(worker, take, take_new);
 }
 
 static bool pending(th_worker *worker) {

@@ -1,10 +1,13 @@
 /*
  * policy_sharded.c: a queue for each worker, one inject queue for all, and stealing.
  *
+ * What is ready comes before what has not begun: fibers that were woken, or whose deadline has
+ * passed, have a queue for each worker and an inject queue of their own.
+ *
  * The order of a pick: every so many picks the inject queue; the LIFO slot, unless it has been used
- * often enough in a row; pinned work, likewise; the worker's own queue and the fibers that yielded,
- * in the order in which they were queued; a share of the inject queue; the slot and pinned work
- * after all. Then the loop (find.c) steals, and parks.
+ * often enough in a row; pinned work, likewise; ready fibers; the worker's own queue and the fibers
+ * that yielded, in the order in which they were queued; a share of the inject queue; the slot and
+ * pinned work after all. Then the loop (find.c) steals, and parks.
  */
 #include "core/ready/deferred.h"
 #include "core/policy/local_queue.h"
@@ -12,12 +15,14 @@
 #include "core/policy/policy.h"
 #include "core/policy/sharded_steal.h"
 #include "core/policy/steal_backoff.h"
+#include "core/ready/submit.h"
 #include "core/ready/wake.h"
 #include "core/state/worker.h"
 #include "platform/platform.h"
 #include "thrum/task.h"
 
 #define INJECT_STREAK TH_LIMIT(256, 2) /* runs from the inject queue before a yielded fiber */
+#define READY_STREAK TH_LIMIT(8u, 2u)  /* ready fibers between two looks at the shared ones */
 #define BRISK_NS 8000 /* if TH_BATCH runs take less, taking so many keeps no work waiting long */
 
 /* ---- the local queue ---- */
@@ -42,6 +47,41 @@ static TH_NOINLINE void push(th_worker *worker, th_work *work) {
     th_notify(worker, th_ring_size(&worker->ring) == TH_BACKLOG);
 }
 
+/*
+ * A worker that goes on looks for ready fibers at its next pick: it is told by this word, so that a
+ * pick of one that has none costs one load. The word is a hint: its owner clears it without a
+ * fence, so it may be lost. Then a pick at the interval finds them, or a worker that finds nothing
+ * else.
+ */
+static inline void tell_ready(th_worker *worker) {
+    th_store_relaxed(&worker->xready, 1u); /* relaxed: a hint */
+}
+
+/* Tells one of the workers, each in its turn. */
+static void tell_one_ready(thrum_sched *sched) {
+    const unsigned turn = th_load_relaxed(&sched->xready_turn); /* relaxed: any number will do */
+    th_store_relaxed(&sched->xready_turn, turn + 1 < sched->workers_regular ? turn + 1 : 0);
+    tell_ready(&sched->workers[turn]);
+}
+
+/* As overflow. */
+static TH_COLD void overflow_ready(th_worker *worker, th_work *work) {
+    th_chain chain = th_ring_spill(&worker->ready, TH_READY / 2);
+    th_chain_append(&chain, work);
+    th_inject_push(&worker->sched->ready, chain.first, chain.count);
+    th_notify(worker, true);
+}
+
+static TH_NOINLINE void push_ready(th_worker *worker, th_work *work) {
+    worker->picks.quick = NULL; /* the work comes before the batch */
+    tell_ready(worker);
+    if (th_unlikely(!th_ring_push(&worker->ready, work))) {
+        overflow_ready(worker, work);
+        return;
+    }
+    th_notify(worker, th_ring_size(&worker->ready) == TH_BACKLOG);
+}
+
 /* The position in the own queue of the work that comes next. */
 static inline uint64_t own_head(const th_worker *worker) {
     return th_batch_head(&worker->batch, &worker->ring);
@@ -50,12 +90,14 @@ static inline uint64_t own_head(const th_worker *worker) {
 /* ---- submitting ---- */
 
 /* Only the owner fills the slot, so once it is empty it stays so. */
-static inline void submit_next(th_worker *worker, th_work *work) {
+static inline TH_NO_TSAN void submit_next(th_worker *worker, th_work *work) {
     th_work *old = th_afence_take(&worker->fence, &worker->xslot);
     worker->picks.quick = NULL; /* the work comes before the batch */
     /* pairs: th_afence_rescue; publishes the work */
     th_store_release(&worker->xslot, work);
-    if (old) {
+    if (old && old->kind == TH_WORK_FIBER) {
+        push_ready(worker, old);
+    } else if (old) {
         push(worker, old);
     } else {
         th_notify(worker, false);
@@ -86,17 +128,37 @@ static TH_NO_TSAN void submit_yield(th_worker *worker, th_work *work) {
     th_notify(worker, th_ring_size(&worker->yields) == TH_BACKLOG);
 }
 
-static void submit(th_worker *worker, th_work *work, unsigned hint) {
+static TH_NO_TSAN void submit(th_worker *worker, th_work *work, unsigned hint) {
     if (hint == THRUM_HINT_NEXT && worker->sched->config.lifo_limit) {
         submit_next(worker, work);
     } else if (hint == THRUM_HINT_YIELD) {
         submit_yield(worker, work);
+    } else if (hint != THRUM_HINT_NONE && work->kind == TH_WORK_FIBER) {
+        push_ready(worker, work);
     } else {
         push(worker, work);
     }
 }
 
-static void submit_chain(th_worker *worker, th_chain *chain) {
+/* Fibers whose descriptors are ready. */
+static void submit_ready_chain(th_worker *worker, th_chain *chain) {
+    uint64_t before = th_ring_size(&worker->ready);
+    worker->picks.quick = NULL;
+    tell_ready(worker);
+    th_ring_push_chain(&worker->ready, chain, chain->count);
+    if (chain->count) {
+        th_inject_push(&worker->sched->ready, chain->first, chain->count);
+        th_notify_shared(worker->sched, worker, TH_WAKE_SUBMIT);
+    } else {
+        th_notify(worker, before < TH_BACKLOG && th_ring_size(&worker->ready) >= TH_BACKLOG);
+    }
+}
+
+static TH_NO_TSAN void submit_chain(th_worker *worker, th_chain *chain) {
+    if (chain->first->kind == TH_WORK_FIBER) {
+        submit_ready_chain(worker, chain);
+        return;
+    }
     uint64_t before = th_ring_size(&worker->ring);
     th_local_push_chain(worker, chain);
     if (chain->count) {
@@ -112,8 +174,12 @@ static void submit_chain(th_worker *worker, th_chain *chain) {
     }
 }
 
-static void submit_external(thrum_sched *sched, const th_chain *chain) {
-    th_inject_push(&sched->inject, chain->first, chain->count);
+static TH_NO_TSAN void submit_external(thrum_sched *sched, const th_chain *chain) {
+    const bool ready = chain->first->kind == TH_WORK_FIBER;
+    th_inject_push(ready ? &sched->ready : &sched->inject, chain->first, chain->count);
+    if (ready) {
+        tell_one_ready(sched);
+    }
     th_notify_shared(sched, NULL, TH_WAKE_SUBMIT);
 }
 
@@ -171,24 +237,46 @@ static inline th_work *take_ring(th_worker *worker) {
     return work;
 }
 
-/* Takes a share of the inject queue: returns the first, puts the rest into the own queue. */
-static th_work *take_inject(th_worker *worker, size_t most) {
-    thrum_sched *sched = worker->sched;
-    if (th_inject_is_empty(&sched->inject)) {
-        return NULL;
+/* Takes a share of a shared queue into worker->collected, no more than fits into this ring. */
+static bool take_share(th_worker *worker, th_inject *inject, th_ring *ring, size_t most) {
+    if (th_inject_is_empty(inject)) {
+        return false;
     }
-    if (!th_inject_turn_begin(&sched->inject)) {
+    if (!th_inject_turn_begin(inject)) {
         worker->turn_lost = true;
-        return NULL;
+        return false;
     }
-    th_ring *ring = &worker->ring;
     if (most > 1) {
         size_t room = (size_t)th_ring_free(ring);
         most = most < room + 1 ? most : room + 1;
     }
+    th_inject_take_into(inject, worker->sched->workers_regular, most, &worker->collected);
+    th_inject_turn_end(inject);
+    return true;
+}
+
+/* After that, and after the own queue got the rest of it. */
+static void notify_share(th_worker *worker, const th_inject *inject, const th_ring *ring) {
+    /*
+     * seq: the turn is free before the queue is read: workers that came while it was taken went
+     * away, and may have parked (pending); so this one looks whether there is more for them
+     */
+    th_fence_seq();
+    if (!th_inject_is_empty(inject) || th_ring_size(ring) >= TH_BACKLOG) {
+        th_notify(worker, true);
+    } else if (th_ring_size(ring)) {
+        th_notify(worker, false); /* for the task that was queued here */
+    }
+}
+
+/* Takes a share of the inject queue: returns the first, puts the rest into the own queue. */
+static th_work *take_inject(th_worker *worker, size_t most) {
+    thrum_sched *sched = worker->sched;
+    th_ring *ring = &worker->ring;
     th_chain *chain = &worker->collected; /* not on the task's stack (base/annotate.h) */
-    th_inject_take_into(&sched->inject, sched->workers_regular, most, chain);
-    th_inject_turn_end(&sched->inject);
+    if (!take_share(worker, &sched->inject, ring, most)) {
+        return NULL;
+    }
     worker->sharded.inject_served = true;
     th_work *work = th_chain_take(chain);
     if (chain->first) {
@@ -202,15 +290,57 @@ static th_work *take_inject(th_worker *worker, size_t most) {
         worker->picks.pinned_runs = 0;
         th_count(&worker->counters.xruns_inject, 1);
     }
-    /*
-     * seq: the turn is free before the queue is read: workers that came while it was taken went
-     * away, and may have parked (pending); so this one looks whether there is more for them
-     */
-    th_fence_seq();
-    if (!th_inject_is_empty(&sched->inject) || th_ring_size(ring) >= TH_BACKLOG) {
-        th_notify(worker, true);
-    } else if (th_ring_size(ring)) {
-        th_notify(worker, false); /* for the task that was queued here */
+    notify_share(worker, &sched->inject, ring);
+    return work;
+}
+
+/* Takes a share of the ready fibers that all workers share. */
+static th_work *take_ready_shared(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    th_chain *chain = &worker->collected;
+    if (!take_share(worker, &sched->ready, &worker->ready, TH_READY / 2)) {
+        return NULL;
+    }
+    th_work *work = th_chain_take(chain);
+    th_ring_push_chain(&worker->ready, chain, chain->count);
+    if (work) {
+        th_count(&worker->counters.xruns_inject, 1);
+    }
+    if (!th_inject_is_empty(&sched->ready)) {
+        tell_one_ready(sched);
+    }
+    notify_share(worker, &sched->ready, &worker->ready);
+    return work;
+}
+
+static th_work *take_ready_own(th_worker *worker) {
+    th_work *work = th_ring_pop(&worker->ready);
+    if (work) {
+        th_count(&worker->counters.xruns_ring, 1);
+    }
+    return work;
+}
+
+static inline bool any_ready(const th_worker *worker) {
+    return th_ring_size(&worker->ready) || !th_inject_is_empty(&worker->sched->ready);
+}
+
+/* Its own first, and after so many the shared ones. */
+static TH_NOINLINE th_work *take_ready(th_worker *worker) {
+    const bool shared_first = worker->sharded.ready_streak >= READY_STREAK;
+    if (shared_first) {
+        worker->sharded.ready_streak = 0;
+        th_fair_if_late(worker);
+    }
+    th_work *work = shared_first ? take_ready_shared(worker) : take_ready_own(worker);
+    if (!work) {
+        work = shared_first ? take_ready_own(worker) : take_ready_shared(worker);
+    }
+    worker->sharded.ready_streak++;
+    if (work) {
+        worker->sharded.lifo_runs = 0;
+    } else {
+        th_store_relaxed(&worker->xready, 0u); /* relaxed: a hint */
     }
     return work;
 }
@@ -257,12 +387,20 @@ static th_work *pick_yielded(th_worker *worker) {
     return work ? work : th_pinned_take_yielded(worker);
 }
 
+/* What has not begun, and fibers that yielded. */
+static TH_ALWAYS_INLINE th_work *pick_new(th_worker *worker, size_t most) {
+    th_work *work = th_unlikely(th_any_yielded(worker)) ? pick_yielded(worker) : NULL;
+    work = work ? work : take_ring(worker);
+    return work ? work : take_inject(worker, most);
+}
+
 /*
- * The pick at each interval: takes work that would starve behind a busy queue. While the own queue
+ * The pick at each interval: takes work that would starve behind a busy queue, or behind what is
+ * ready. While the own queue
  * holds work from the inject queue, that work is older, and will run without further action: taking
  * from the inject queue then would only reverse the order.
  */
-static th_work *pick_fairly(th_worker *worker) {
+static TH_NOINLINE th_work *pick_fairly(th_worker *worker) {
     worker->picks.until_inject = th_fair_interval(worker);
     th_work *work = th_deferred_take(worker);
     worker->picks.fair_last = !worker->picks.fair_last && worker->picks.until_inject == 1;
@@ -272,15 +410,22 @@ static th_work *pick_fairly(th_worker *worker) {
     if (!work && th_look_at_left(worker, worker->picks.fair_at)) {
         work = th_rescue_left(worker);
     }
-    if (!work && own_head(worker) >= worker->sharded.inject_end) {
-        /* This does not end a row of runs: with a short interval the row of the slot or of pinned
-         * work would begin anew each time, and the own queue would never come. */
-        unsigned lifo_runs = worker->sharded.lifo_runs;
-        unsigned pinned_runs = worker->picks.pinned_runs;
-        work = take_inject(worker, 1);
-        worker->sharded.lifo_runs = lifo_runs;
-        worker->picks.pinned_runs = pinned_runs;
+    if (work) {
+        return work;
     }
+    /* This does not end a row of runs: with a short interval the row of the slot or of pinned work
+     * would begin anew each time, and the other queues would never come. */
+    unsigned lifo_runs = worker->sharded.lifo_runs;
+    unsigned pinned_runs = worker->picks.pinned_runs;
+    if (own_head(worker) >= worker->sharded.inject_end) {
+        work = take_inject(worker, 1);
+    }
+    if (!work && any_ready(worker)) {
+        tell_ready(worker);
+        work = pick_new(worker, 1);
+    }
+    worker->sharded.lifo_runs = lifo_runs;
+    worker->picks.pinned_runs = pinned_runs;
     return work;
 }
 
@@ -298,16 +443,20 @@ static th_work *pick(th_worker *worker) {
         return work;
     }
     worker->picks.pinned_runs = 0;
-    if ((th_unlikely(th_any_yielded(worker)) && (work = pick_yielded(worker))) ||
-        (work = take_ring(worker)) || (work = take_inject(worker, th_local_grab(worker)))) {
-        worker->sharded.lifo_runs = 0;
+    /* relaxed: a hint */
+    if (th_unlikely(th_load_relaxed(&worker->xready)) && (work = take_ready(worker))) {
         return work;
     }
+    work = pick_new(worker, th_local_grab(worker));
     worker->sharded.lifo_runs = 0;
+    if (work) {
+        return work;
+    }
     if ((work = take_slot(worker)) || (work = th_pinned_take(worker))) {
         return work;
     }
-    return pick_yielded(worker); /* it may have waited for work of a batch that was rescued */
+    work = pick_yielded(worker); /* it may have waited for work of a batch that was rescued */
+    return work || !any_ready(worker) ? work : take_ready(worker);
 }
 
 const th_policy th_policy_sharded = {

@@ -67,10 +67,10 @@ static bool backs_off(th_steal_backoff *backoff) {
 }
 
 static bool has_own(const th_worker *worker) {
-    return th_ring_size(&worker->ring) || th_ring_size(&worker->yields) ||
-           th_batch_any(&worker->batch) || th_batch_any(&worker->yields_batch) ||
-           worker->pinned.first || worker->pinned_yields.first ||
-           !th_inject_is_empty(&worker->inbox) ||
+    return th_ring_size(&worker->ready) || th_ring_size(&worker->ring) ||
+           th_ring_size(&worker->yields) || th_batch_any(&worker->batch) ||
+           th_batch_any(&worker->yields_batch) || worker->pinned.first ||
+           worker->pinned_yields.first || !th_inject_is_empty(&worker->inbox) ||
            th_load_relaxed(&worker->xslot); /* relaxed: only the owner fills it */
 }
 

@@ -118,7 +118,7 @@ TH_NO_TSAN void th_ready_on(th_worker *worker, th_fiber *fiber, unsigned hint) {
         th_activity_began(&worker->activity.xreadied);
     }
     if (hint == THRUM_HINT_NEXT && !worker->sched->config.wake_hint) {
-        hint = THRUM_HINT_NONE;
+        hint = TH_HINT_READY;
     }
     th_submit(worker, &fiber->work, hint);
 }

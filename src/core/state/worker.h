@@ -35,6 +35,7 @@
 #include "queue/ring.h"
 
 /* Fibers that yielded and wait at their worker; more go to the inject queue. */
+#define TH_READY TH_LIMIT(1024, 4)
 #define TH_YIELDS TH_LIMIT(1024, 4)
 #define TH_YIELD_MARKS (2 * TH_YIELDS) /* more than TH_YIELDS, since batched fibers keep theirs */
 /* Threads that can be bound at a time: the product of the two. */
@@ -83,8 +84,9 @@ typedef struct th_policy th_policy;
 /* Spaces out looks at something that costs more than a look at a number. */
 typedef struct th_look {
     unsigned skip;  /* calls until the next look */
-    unsigned skips; /* the last start value of `skip` */
-    int64_t at;     /* the time of the last look */
+    unsigned skips; /* the last start value of `skip` (reclaim) */
+    int64_t at;     /* the time of the last look (reclaim) */
+    uint64_t ticks; /* the same in ticks (timers) */
 } th_look;
 
 /* A worker's record of its rounds as the sentinel. */
@@ -179,13 +181,15 @@ struct th_worker {
 
     /* Written by the owner, read by others. */
     alignas(TH_CACHE_LINE) th_afence fence; /* of the slot and of the batches */
-    th_work *xslot; /* the LIFO slot: the owner fills it; it and rescuers empty it */
-    uint64_t xtick; /* picks so far: shows the sentinel that it comes round */
+    uint32_t xready; /* a hint: 1 if it should look for ready fibers; any thread sets it */
+    th_work *xslot;  /* the LIFO slot: the owner fills it; it and rescuers empty it */
+    uint64_t xtick;  /* picks so far: shows the sentinel that it comes round */
     th_activity activity;
     uint64_t xstack_high_water;
     th_counters counters;
 
     th_ring ring;          /* the local queue */
+    th_ring ready;         /* fibers that were woken: before what has not begun */
     th_ring yields;        /* fibers that yielded: behind everything else */
     th_batch batch;        /* the batch about to run, from the ring or fifo's ready queue */
     th_batch yields_batch; /* the batch from `yields` */
@@ -296,13 +300,17 @@ struct thrum_sched {
     uint32_t xdeferred;        /* tasks in `deferred` */
     uint32_t xquiesce_waiters; /* callers of wait_idle and wait_done */
 
-    th_inject inject; /* sharded policy */
+    th_inject inject;     /* sharded policy */
+    th_inject ready;      /* likewise: woken fibers that do not come from a worker's own queue */
+    unsigned xready_turn; /* the number of the worker that is told of the next one */
     th_inject_marks inject_marks;
 
-    th_fifo fifo; /* fifo policy */
+    th_fifo fifo;       /* fifo policy */
+    th_fifo fifo_ready; /* likewise: woken fibers */
 
     alignas(TH_CACHE_LINE) th_lock global_lock; /* global policy: its one mutex */
     th_chain global;
+    th_chain global_ready; /* woken fibers */
     uint64_t xglobal_count;
 
     alignas(TH_CACHE_LINE) th_externals externals;

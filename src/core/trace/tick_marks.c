@@ -109,7 +109,7 @@ static void note_inject(thrum_sched *sched, int64_t now) {
         /* relaxed: only whether it moves */
         taken += th_load_relaxed(&sched->workers[i].counters.xruns_inject);
     }
-    if (th_inject_is_empty(&sched->inject)) {
+    if (th_inject_is_empty(&sched->inject) && th_inject_is_empty(&sched->ready)) {
         marks->since = 0;
     } else if (!marks->since || marks->taken != taken) {
         marks->since = now;
@@ -189,6 +189,7 @@ int64_t th_tick_marks_queued(const th_worker *worker, int64_t now) {
 int64_t th_tick_marks_injected(const thrum_sched *sched, int64_t now) {
     th_inject_marks *marks = (th_inject_marks *)(uintptr_t)&sched->inject_marks; /* its lock */
     TH_LOCKED(&marks->lock);
-    const int64_t since = th_inject_is_empty(&sched->inject) ? 0 : marks->since;
+    const bool any = !th_inject_is_empty(&sched->inject) || !th_inject_is_empty(&sched->ready);
+    const int64_t since = any ? marks->since : 0;
     return since && now > since ? now - since : 0;
 }

@@ -74,7 +74,7 @@ static th_work *search(th_worker *worker) {
         th_count(&worker->counters.xruns_stolen, 1);
         th_steal_backoff_begin(worker);
         note_theft(worker, worker->backoff.victim);
-        if (th_ring_size(&worker->ring)) {
+        if (th_ring_size(&worker->ring) || th_ring_size(&worker->ready)) {
             th_notify(worker, false); /* for the rest of the stolen work */
         }
         return work;

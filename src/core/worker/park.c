@@ -103,7 +103,9 @@ static void have_watched(th_worker *worker) {
 /* Whether it has taken more than it is about to run, and no other worker looks after the rest. Its
  * own token kept it from waking one for that. */
 static bool rest_unwatched(const th_worker *worker, uint64_t word) {
-    return !th_park_sentinel(word) && (th_ring_size(&worker->ring) || th_batch_any(&worker->batch));
+    return !th_park_sentinel(word) &&
+           (th_ring_size(&worker->ring) || th_ring_size(&worker->ready) ||
+            th_batch_any(&worker->batch));
 }
 
 void th_went_busy_alone(th_worker *worker) {

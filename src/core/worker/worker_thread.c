@@ -24,6 +24,7 @@ void th_worker_prepare(th_worker *worker, thrum_sched *sched, unsigned index) {
     worker->xextra = sched->config.pin_all ? TH_EXTRA_PIN_ALL : 0;
     worker->picks.until_inject = sched->config.global_interval;
     worker->picks.fair_interval = sched->config.global_interval;
+    worker->picks.fair_at = th_os_ticks();
     worker->rounds.sleep_ns = 0;
     worker->home = (th_fiber){.worker = worker, .sched = sched};
     worker->go.slab = sched->go_slab;
@@ -47,14 +48,16 @@ bool th_worker_init(th_worker *worker) {
     unsigned capacity = sched->config.local_capacity;
     th_work **slots = th_sched_alloc(sched, capacity * sizeof *slots);
     th_ring_init(&worker->ring, slots, capacity);
+    th_work **ready_slots = th_sched_alloc(sched, TH_READY * sizeof *ready_slots);
+    th_ring_init(&worker->ready, ready_slots, TH_READY);
     th_work **yield_slots = th_sched_alloc(sched, TH_YIELDS * sizeof *yield_slots);
     th_ring_init(&worker->yields, yield_slots, TH_YIELDS);
     worker->sharded.yield_marks =
         th_sched_alloc(sched, TH_YIELD_MARKS * sizeof *worker->sharded.yield_marks);
     worker->rounds.seen_ticks =
         th_sched_alloc(sched, sched->workers_count * sizeof *worker->rounds.seen_ticks);
-    if (!slots || !yield_slots || !worker->sharded.yield_marks || !worker->rounds.seen_ticks ||
-        !th_fiber_cache_refill(worker)) {
+    if (!slots || !ready_slots || !yield_slots || !worker->sharded.yield_marks ||
+        !worker->rounds.seen_ticks || !th_fiber_cache_refill(worker)) {
         return false;
     }
     th_fiber *spare = th_fiber_new(sched, sched->stack_class, false);
@@ -70,11 +73,13 @@ void th_worker_free(th_worker *worker) {
     th_slab_flush(&worker->go);
     th_slab_flush(&worker->spawn);
     th_sched_free(sched, worker->ring.xslots);
+    th_sched_free(sched, worker->ready.xslots);
     th_sched_free(sched, worker->yields.xslots);
     th_sched_free(sched, worker->sharded.yield_marks);
     th_sched_free(sched, worker->rounds.seen_ticks);
     /* A spare that could not be made ready is freed at the end once more. */
     worker->ring.xslots = NULL;
+    worker->ready.xslots = NULL;
     worker->yields.xslots = NULL;
     worker->sharded.yield_marks = NULL;
     worker->rounds.seen_ticks = NULL;

@@ -162,15 +162,15 @@ static bool timed_wait_ends(int64_t ahead) {
     holder_end(&h);
     rig_stop(&r);
     if (in_time) {
-        check_letters("ABC");
+        check_letters("BAC");
     } else {
         atomic_store(&seen.count, 0);
     }
     return in_time;
 }
 
-TEST(a_timed_wait_ends_in_the_order) {
-    /* A wait whose time has come is behind what was posted before that, and before the rest. */
+TEST(a_timed_wait_ends_before_what_was_posted) {
+    /* A fiber whose deadline has passed goes on before tasks that have not begun. */
     for (int64_t ahead = AHEAD; !timed_wait_ends(ahead); ahead *= 2) {
     }
 }

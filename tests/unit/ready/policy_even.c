@@ -114,11 +114,14 @@ static void show(thrum_policy policy, const char *what, int value) {
 }
 
 TEST(one_worker_serves_yielding_fibers_evenly) {
-    /* No fiber gets two turns while another waits for its first: one is ahead by one, at most. */
+    /*
+     * No fiber gets two turns while another waits for its first: one is ahead by one, at most, but
+     * for the pick in 61 that does not take what is ready.
+     */
     for (thrum_policy policy = THRUM_SHARDED; policy <= THRUM_GLOBAL; policy++) {
         run_race(policy, 1, 200, SCALED(500));
         show(policy, "one worker, 200 fibers: the furthest was ahead by", the_race.spread);
-        CHECK(the_race.spread <= 1);
+        CHECK(the_race.spread <= 1 + 200 / 61);
     }
 }
 
