@@ -108,6 +108,8 @@ static void bare_init(thrum_sched *sched, th_worker *worker, unsigned index) {
     th_random_seed(&worker->random, (uint64_t)index + 1);
     th_work **slots = th_sched_alloc(sched, capacity * sizeof *slots);
     th_ring_init(&worker->ring, slots, capacity);
+    slots = th_sched_alloc(sched, TH_READY * sizeof *slots);
+    th_ring_init(&worker->ready, slots, TH_READY);
     slots = th_sched_alloc(sched, TH_YIELDS * sizeof *slots);
     th_ring_init(&worker->yields, slots, TH_YIELDS);
     worker->sharded.yield_marks =
@@ -262,7 +264,7 @@ SIM_UNSEEN static void worker_rests(const th_worker *w) {
     RESTED(inject_is_empty(&w->inbox));
     RESTED(!w->pinned.first && !w->pinned_yields.first);
     RESTED(!w->xslot && !w->handoff && !w->due.first);
-    RESTED(!ring_size(&w->ring) && !ring_size(&w->yields));
+    RESTED(!ring_size(&w->ready) && !ring_size(&w->ring) && !ring_size(&w->yields));
     for (unsigned i = 0; i < TH_BATCH; i++) {
         RESTED(!w->batch.xplace[i] && !w->yields_batch.xplace[i] && !w->fifo.outbox.xplace[i]);
     }
@@ -297,7 +299,9 @@ SIM_UNSEEN static void sched_rests(const thrum_sched *sched) {
     if (backs_off(sched)) {
         return;
     }
+    RESTED(inject_is_empty(&sched->ready) && !sched->ready.xturn);
     RESTED(inject_is_empty(&sched->inject) && !sched->inject.xturn);
+    RESTED(fifo_is_empty(&sched->fifo_ready) && !sched->fifo_ready.combiner.xcombiner);
     RESTED(fifo_is_empty(&sched->fifo) && !sched->fifo.combiner.xcombiner);
     RESTED(!sched->xglobal_count);
     for (unsigned i = 0; i < sched->workers_count; i++) {
@@ -337,11 +341,11 @@ SIM_UNSEEN static void shared_rests(const thrum_sched *sched) {
     if (!parked) {
         return;
     }
-    RESTED(inject_is_empty(&sched->inject));
-    RESTED(fifo_posted(&sched->fifo) < 2);
+    RESTED(inject_is_empty(&sched->ready) && inject_is_empty(&sched->inject));
+    RESTED(fifo_posted(&sched->fifo_ready) < 2 && fifo_posted(&sched->fifo) < 2);
     RESTED(!sched->xglobal_count);
     for (unsigned i = 0; i < sched->workers_count; i++) {
-        RESTED(ring_size(&sched->workers[i].ring) < 2);
+        RESTED(ring_size(&sched->workers[i].ready) < 2 && ring_size(&sched->workers[i].ring) < 2);
     }
 }
 
