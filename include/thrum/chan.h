@@ -223,7 +223,8 @@ THRUM_ABI_SIZE(thrum_case, 32, 24);
  *
  * A channel may be in several cases, to send and to receive as well: a select never receives its
  * own element. If no case has a channel, an event or a descriptor, the call waits for the deadline.
- * A case that can be done at once is done, even past the deadline or by a cancelled caller.
+ * A case that can be done at once is done, even past the deadline or by a cancelled caller. If at
+ * every moment some case can be done, a late call does one, too.
  *
  * While it waits, the call has a place in the queue of each channel and event. It loses its places
  * if a descriptor turns out not to be ready after all, or if another caller has taken a signal

@@ -156,7 +156,8 @@ THRUM_API THRUM_NODISCARD int thrum_event_wait_message(thrum_event *event, const
 /*
  * Waits until any of n events is signaled, and consumes the signal of that one alone if it is auto.
  * If several are signaled already, each has the same chance; otherwise the first to be signaled
- * ends the wait. It allocates nothing.
+ * ends the wait. If some event is signaled at every moment, a late call finds one, too. It
+ * allocates nothing.
  *
  * Parameters:
  *   events    the events; the array and all events in it must live until the call has returned; an

@@ -22,6 +22,7 @@ typedef struct among {
     thrum_case *cases;
     size_t n;
     thrum_time deadline;
+    bool late;              /* this round waits no longer: it is the last look */
     bool mixed;             /* there are not only channels */
     const th_case_ops *ops; /* NULL: there are only channels and events */
     uint32_t ready;         /* cases of `ops` that can happen, by the last ops->ask */
@@ -95,14 +96,16 @@ static int try_some(among *a) {
 /* ---- standing ---- */
 
 /*
- * On the lists of channels, under their locks, if none of these cases can be done: returns NONE.
- * Else it returns the number of the case that it has done, or -ENOMEM.
+ * On the lists of channels, under their locks, if none of these cases can be done: returns NONE. A
+ * late round of channels alone has seen all there is: -ETIMEDOUT. Else it returns the number of the
+ * case that it has done, or -ENOMEM.
  */
 static int stand_on_channels(among *a, th_waiter *me) {
     th_transfer transfer;
     th_cases_lock(a->places, a->channels);
     int found = th_cases_transfer(a->cases, a->n, &transfer);
-    if (found == -EAGAIN) {
+    const bool over = a->late && !a->mixed;
+    if (found == -EAGAIN && !over) {
         th_cases_stand(a->cases, a->n, a->places, me);
     }
     const size_t elem_size = found >= 0 ? a->cases[found].chan->elem_size : 0;
@@ -110,7 +113,12 @@ static int stand_on_channels(among *a, th_waiter *me) {
     if (found >= 0) {
         th_chan_conclude(&transfer, elem_size);
     }
-    return found;
+    return found == -EAGAIN && over ? -ETIMEDOUT : found;
+}
+
+/* Whether it is a case of `ops` that is put on a list: a late round only asks about these. */
+static inline bool is_listed(const among *a, const thrum_case *c) {
+    return is_other(c) && !a->late;
 }
 
 /* On all others. Returns the number of a case that can happen already, NONE or a code. */
@@ -125,7 +133,7 @@ static int stand_on_others(among *a, th_waiter *me) {
         if (event_of(c) && !th_event_stand(c->to, part) && found == NONE) {
             found = (int)i;
         }
-        if (is_other(c)) {
+        if (is_listed(a, c)) {
             a->ops->stand(c, part);
         }
     }
@@ -143,7 +151,7 @@ static void leave_others(among *a) {
         th_waiter *part = &a->places[i].op.waiter;
         if (event_of(c)) {
             th_event_leave(c->to, part);
-        } else if (is_other(c)) {
+        } else if (is_listed(a, c)) {
             a->ops->leave(c, part);
         }
     }
@@ -179,7 +187,7 @@ static uint32_t wait_in_system(among *a, th_waiter *me, int *code) {
  */
 static inline int wait_for_any(among *a, th_waiter *me) {
     int code = 0;
-    const bool in_system = a->wakeup >= 0 && !th_waits_alone();
+    const bool in_system = a->wakeup >= 0 && !a->late && !th_waits_alone();
     uint32_t outcome =
         in_system ? wait_in_system(a, me, &code) : th_waiter_wait_until(me, a->deadline);
     const int given = outcome == TH_WAIT_WOKEN ? me->value : -1;
@@ -233,23 +241,32 @@ static int join_all(const among *a) {
     return code;
 }
 
-static int rounds(among *a) {
-    int found = 0;
-    if (a->ops && th_fiber_self()) {
-        found = join_all(a);
-    } else if (a->ops) {
-        a->wakeup = th_os_wakeup_open();
-        found = a->wakeup < 0 ? a->wakeup : 0;
+/* What a round that waits for cases of `ops` needs. 0 or a code. */
+static int prepare(among *a) {
+    if (!a->ops || a->late) {
+        return 0;
     }
+    if (th_fiber_self()) {
+        return join_all(a);
+    }
+    a->wakeup = th_os_wakeup_open();
+    return a->wakeup < 0 ? a->wakeup : 0;
+}
+
+/*
+ * The first look went through the cases one by one, so it may have missed a case at every moment,
+ * each before it could happen or after. Hence a late caller makes a round as well, which does not
+ * wait. A round gets nothing only if others got something.
+ */
+static int rounds(among *a) {
+    a->late = th_is_late(a->deadline);
+    int found = prepare(a);
     if (found) {
         return found;
     }
     a->channels = th_cases_sort(a->cases, a->n, a->places);
-    while ((found = round_of(a)) == NONE && (found = try_some(a)) == NONE) {
-        if (th_is_late(a->deadline)) {
-            found = -ETIMEDOUT;
-            break;
-        }
+    while ((found = round_of(a)) == NONE && (found = try_some(a)) == NONE) { /* lock-free */
+        a->late = a->late || th_is_late(a->deadline);
     }
     if (a->wakeup >= 0) {
         th_os_wakeup_close(a->wakeup);
@@ -300,10 +317,12 @@ static bool check(among *a) {
     return true;
 }
 
-/* No case could happen a moment ago. */
+/* No case was found that could happen. */
 static int wait_for_some(among *a) {
-    return th_is_late(a->deadline)      ? -ETIMEDOUT
-           : a->n <= TH_CASES_FEW       ? rounds_few(a)
+    if (a->n <= 1 && th_is_late(a->deadline)) {
+        return -ETIMEDOUT; /* the look at a single case is exact */
+    }
+    return a->n <= TH_CASES_FEW         ? rounds_few(a)
            : a->n <= THRUM_SELECT_FRAME ? rounds_many(a)
                                         : rounds_crowd(a);
 }

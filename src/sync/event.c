@@ -43,8 +43,11 @@ static inline bool is_auto(const thrum_event *event) {
  */
 static inline bool pass(thrum_event *event, uint32_t seen) {
     if (is_auto(event)) {
-        /* pairs: mark; the signalers' earlier writes are visible */
-        return th_cas_acquire(&event->reserved_word, &seen, 0);
+        /*
+         * pairs: mark, th_word32_look; the signalers' earlier writes are visible, and our signals
+         * of other events to a wait for several that misses this one
+         */
+        return th_cas_acq_rel(&event->reserved_word, &seen, 0);
     }
     return true; /* the caller's load was the acquire */
 }
@@ -239,9 +242,10 @@ int thrum_event_wait_any(thrum_event *const events[], size_t n, thrum_time deadl
             return found;
         }
     }
-    if (th_is_late(deadline)) {
+    if (n == 1 && th_is_late(deadline)) {
         return -ETIMEDOUT;
     }
+    /* One was looked at after the other: a late caller is on all lists once before it gives up. */
     return n <= FEW ? wait_any_few(events, n, deadline) : wait_any_many(events, n, deadline);
 }
 
@@ -297,8 +301,8 @@ void thrum_event_clear(thrum_event *event) {
     /* relaxed: if not signaled there is nothing to clear; a signal not seen is after the clear */
     uint32_t seen = th_load_relaxed(xword);
     while ((seen & SIGNALED) != 0) {
-        /* pairs: mark; the signaler's earlier writes are visible to the caller */
-        if (th_cas_acquire(xword, &seen, 0)) {
+        /* pairs: mark, th_word32_look; as in `pass` */
+        if (th_cas_acq_rel(xword, &seen, 0)) {
             return;
         }
     }

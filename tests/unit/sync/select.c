@@ -399,3 +399,68 @@ TEST(a_cancelled_select_has_moved_nothing) {
     chan_free(chans[0]);
     chan_free(chans[1]);
 }
+
+/* ---- ready at every moment ---- */
+
+typedef struct always {
+    thrum_chan *chans[2];
+    size_t n; /* cases, all but the first and the last without a channel */
+    atomic_int round;
+    atomic_int moved;
+} always;
+
+/* The second channel has an element before the first one may have none. */
+static void *moves_on(void *arg) {
+    always *a = arg;
+    for (int i = 1; i <= SCALED(2000); i++) {
+        int elem = 1;
+        SPIN_UNTIL(atomic_load(&a->round) == i);
+        CHECK_EQ(thrum_chan_try_send(a->chans[1], &elem), 0);
+        const int code = thrum_chan_try_recv(a->chans[0], &elem);
+        CHECK(code == 0 || code == -EAGAIN);
+        atomic_store(&a->moved, i);
+    }
+    return NULL;
+}
+
+static int finds_one(void *arg) {
+    always *a = arg;
+    thrum_case *cases = calloc(a->n, sizeof *cases);
+    int elem = 1;
+    CHECK(cases != NULL);
+    for (int i = 1; i <= SCALED(2000); i++) {
+        for (size_t k = 0; k < a->n; k++) {
+            cases[k] = THRUM_RECV_CASE(NULL, &elem);
+        }
+        cases[0] = THRUM_RECV_CASE(a->chans[1], &elem); /* the other is in front for the look */
+        cases[a->n - 1] = THRUM_RECV_CASE(a->chans[0], &elem);
+        CHECK_EQ(thrum_chan_try_send(a->chans[0], &elem), 0);
+        atomic_store(&a->round, i);
+        for (volatile int turns = i * 7 % 200; turns > 0; turns--) {
+        }
+        CHECK(thrum_select(cases, a->n, past()) >= 0);
+        SPIN_UNTIL(atomic_load(&a->moved) == i);
+        while (thrum_chan_try_recv(a->chans[0], &elem) == 0 ||
+               thrum_chan_try_recv(a->chans[1], &elem) == 0) {
+        }
+    }
+    free(cases);
+    return 0;
+}
+
+TEST(a_late_select_finds_an_element_that_is_always_there) {
+    /* One of two channels has an element at every moment; few cases, many, and a crowd. */
+    const size_t counts[] = {2, 40, 200};
+    rig r;
+    rig_begin(&r, 0);
+    for (size_t i = 0; i < COUNT_OF(counts); i++) {
+        always a = {.chans = {chan_new(1), chan_new(1)}, .n = counts[i]};
+        pthread_t thread;
+        CHECK_EQ(pthread_create(&thread, NULL, moves_on, &a), 0);
+        CHECK_EQ(rig_run(&r, finds_one, &a), 0);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+        chan_free(a.chans[0]);
+        chan_free(a.chans[1]);
+    }
+    rig_stop(&r);
+}

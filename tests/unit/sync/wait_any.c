@@ -239,3 +239,63 @@ TEST(signals_against_timeouts) {
     stage_free(s);
     rig_stop(&r);
 }
+
+/* ---- signaled at every moment ---- */
+
+typedef struct always {
+    thrum_event events[2];
+    bool selects;
+    atomic_int round;
+    atomic_int moved;
+} always;
+
+/* The second event is signaled before the first one is cleared. */
+static void *moves_on(void *arg) {
+    always *a = arg;
+    for (int i = 1; i <= SCALED(2000); i++) {
+        SPIN_UNTIL(atomic_load(&a->round) == i);
+        thrum_event_signal(&a->events[1]);
+        thrum_event_clear(&a->events[0]);
+        atomic_store(&a->moved, i);
+    }
+    return NULL;
+}
+
+static int finds_one(void *arg) {
+    always *a = arg;
+    thrum_event *list[MANY]; /* the others are never signaled */
+    thrum_event others[MANY];
+    thrum_case cases[MANY];
+    for (size_t i = 0; i < MANY; i++) {
+        thrum_event_init(&others[i], THRUM_EVENT_MANUAL, false);
+        list[i] = i == 0 ? &a->events[1] : i == MANY - 1 ? &a->events[0] : &others[i];
+        cases[i] = THRUM_EVENT_CASE(list[i]);
+    }
+    for (int i = 1; i <= SCALED(2000); i++) {
+        thrum_event_clear(&a->events[1]);
+        thrum_event_signal(&a->events[0]);
+        atomic_store(&a->round, i);
+        for (volatile int turns = i * 7 % 200; turns > 0; turns--) {
+        }
+        CHECK((a->selects ? thrum_select(cases, MANY, past())
+                          : thrum_event_wait_any(list, MANY, past())) >= 0);
+        SPIN_UNTIL(atomic_load(&a->moved) == i);
+    }
+    return 0;
+}
+
+TEST(a_late_wait_finds_a_signal_that_is_always_there) {
+    /* One of two events is signaled at every moment; the same for a select of events. */
+    rig r;
+    rig_begin(&r, 0);
+    for (int i = 0; i < 2; i++) {
+        always a = {.selects = i == 1};
+        pthread_t thread;
+        thrum_event_init(&a.events[0], THRUM_EVENT_MANUAL, false);
+        thrum_event_init(&a.events[1], THRUM_EVENT_MANUAL, false);
+        CHECK_EQ(pthread_create(&thread, NULL, moves_on, &a), 0);
+        CHECK_EQ(rig_run(&r, finds_one, &a), 0);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+    }
+    rig_stop(&r);
+}

@@ -263,3 +263,27 @@ static void mirror_b(void *unused) {
 
 static const crew_play mirrored = {make_rendezvous, met_once, 2, {mirror_a, mirror_b}};
 CREW_WORLDS(select_mirrored, mirrored, .exhaustive = true)
+
+/* ---- a deadline in the past ---- */
+
+static void make_first(void) {
+    make_one();
+    send(0, 0, 0);
+}
+
+static void recv_once(void *unused) {
+    (void)unused;
+    sim_check(recv_either(0) == 0);
+}
+
+static void send_b_then_recv_a(void *unused) {
+    int elem;
+    send_b(unused);
+    if (thrum_chan_try_recv(chans[0], &elem) == 0) {
+        took(elem);
+    }
+}
+
+/* One of two channels holds an element at every moment: a late select finds one. */
+static const crew_play always_one = {make_first, accounted_for, 2, {recv_once, send_b_then_recv_a}};
+CREW_WORLDS(select_past, always_one, .exhaustive = true)

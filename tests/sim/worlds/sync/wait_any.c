@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include <thrum/chan.h>
 #include <thrum/event.h>
 
 #include "crew.h"
@@ -181,3 +182,65 @@ static void passed_on(void) {
 static const crew_play passing = {
     make_auto, passed_on, 3, {wait_late, wait_plain_late, signal_b_then_a}};
 CREW_WORLDS(wait_any_passed, passing, .exhaustive = true, .timers_max = 3)
+
+/* ---- a deadline in the past ---- */
+
+/* The first is signaled before the play. */
+static void make_first(thrum_event_mode mode) {
+    make(mode);
+    signal(0);
+}
+
+static void make_first_auto(void) {
+    make_first(THRUM_EVENT_AUTO);
+}
+
+static void make_first_manual(void) {
+    make_first(THRUM_EVENT_MANUAL);
+}
+
+static void look_once(void *unused) {
+    (void)unused;
+    thrum_event *const list[] = {events[1], events[0]}; /* the first look goes the other way */
+    int result = wait_any(list, 2, 0);
+    sim_check(result == 0 || result == 1);
+    sim_check(data[1 - result] == 1);
+}
+
+static void select_once(void *unused) {
+    (void)unused;
+    thrum_case cases[] = {THRUM_EVENT_CASE(events[1]), THRUM_EVENT_CASE(events[0])};
+    int result = thrum_select(cases, 2, 0);
+    crew_scrub();
+    sim_check(result == 0 || result == 1);
+    sim_check(data[1 - result] == 1);
+}
+
+static void signal_b_then_clear_a(void *unused) {
+    signal_b(unused);
+    thrum_event_clear(events[0]);
+}
+
+static void signal_b_then_take_a(void *unused) {
+    signal_b(unused);
+    sim_check(thrum_event_test(events[0]) || got[0] >= 0);
+}
+
+static void drop_both(void) {
+    drop(0);
+    drop(1);
+}
+
+/* One of two events is signaled at every moment: a late wait for both finds one. */
+static const crew_play always_one = {
+    make_first_manual, drop_both, 2, {look_once, signal_b_then_clear_a}};
+CREW_WORLDS(wait_any_past, always_one, .exhaustive = true)
+
+static const crew_play always_one_auto = {
+    make_first_auto, drop_both, 2, {look_once, signal_b_then_take_a}};
+CREW_WORLDS(wait_any_past_auto, always_one_auto, .exhaustive = true)
+
+/* The same for a select of events. */
+static const crew_play always_case = {
+    make_first_auto, drop_both, 2, {select_once, signal_b_then_take_a}};
+CREW_WORLDS(select_events_past, always_case)
