@@ -35,7 +35,7 @@ THRUM_STATIC_ASSERT(sizeof(thrum_scope) == 208, "part of the ABI");
 /*
  * Opens a scope. At the deadline its children are cancelled, **not the caller**, and the join
  * returns -ETIMEDOUT. If all workers compute, the first child that calls thrum_cancelled past the
- * deadline cancels the scope.
+ * deadline cancels the scope, or else the join does.
  *
  * Scopes inherit: the earliest deadline of all that are around a task counts (thrum_deadline). If a
  * cancelled task opens a scope, or the deadline has passed, the scope is cancelled from the start.
@@ -104,7 +104,8 @@ THRUM_API void thrum_scope_cancel(thrum_scope *scope);
  * Returns: 0, or the reason that came first: the negative value of a child that failed, or an error
  *   code.
  * Errors:
- *   -ETIMEDOUT  the deadline of the scope, or one around it, passed
+ *   -ETIMEDOUT  the deadline of the scope, or one around it, passed before this call, or before the
+ *               last child had ended
  *   -ECANCELED  thrum_scope_cancel was called, or the caller was cancelled
  *   -EINVAL, -ENOMEM  a thrum_scope_go failed with this code
  *   -ESHUTDOWN  a thrum_scope_go failed with this code; or the scope was opened in a fork's parent
@@ -134,7 +135,7 @@ THRUM_API THRUM_NODISCARD int thrum_scope_join(thrum_scope *scope);
  *   result    gets the value that fn returned, also if this call returns an error; may be NULL
  * Returns: 0 when fn returned before anything cancelled it, else a negative error code.
  * Errors:
- *   -ETIMEDOUT  the deadline, or an earlier one around it, cancelled fn
+ *   -ETIMEDOUT  the deadline, or an earlier one around it, passed before fn had returned
  *   -ECANCELED  something else cancelled the caller, and it is still cancelled
  *   -EINVAL     fn is NULL; it was not called
  *   -ESRCH      the caller is a plain thread; fn was not called

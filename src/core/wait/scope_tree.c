@@ -95,6 +95,9 @@ bool th_scope_open(th_scope *scope, thrum_sched *sched, int64_t deadline) {
 
 int th_scope_wait(th_scope *scope, const size_t *count) {
     th_waiter waiter;
+    if (count == &scope->living && has_passed(scope)) { /* perhaps its timer has not fired */
+        th_scope_cancel(scope, -ETIMEDOUT);
+    }
     th_waiter_init(&waiter, TH_ON_SCOPE, scope);
     waiter.shielded = true; /* a cancel reaches the children, and the owner waits for them */
     th_lock_acquire(&scope->lock);
@@ -145,13 +148,19 @@ void th_scope_count(th_scope *scope, size_t *count) {
     ++*count;
 }
 
+/* With the lock, as the last child ends: the reason of the end, also if no timer has fired yet. */
+static int reason(const th_scope *scope) {
+    const bool late = scope->deadline != TH_FOREVER && scope->deadline <= th_os_now();
+    return late && !scope->first && !is_stopped(scope) ? -ETIMEDOUT : scope->first;
+}
+
 /* With the lock, which it gives up: one less. */
 static void leave(th_scope *scope, size_t *count) {
     th_waiter *waiter = NULL;
     if (--*count == 0 && scope->waiter && scope->awaited == count) {
         waiter = scope->waiter;
         scope->waiter = NULL;
-        waiter->value = scope->first;
+        waiter->value = reason(scope);
     }
     th_lock_release(&scope->lock);
     if (waiter) {

@@ -216,6 +216,61 @@ TEST(a_scope_that_is_opened_as_it_gets_late_says_why) {
     in_task(has_children_that_open);
 }
 
+/* ---- passed while the worker computed ---- */
+
+static int ends(void *arg) {
+    (void)arg;
+    return 0;
+}
+
+static int passes_time(void *arg) {
+    await_passed(*(thrum_time *)arg);
+    return 0;
+}
+
+static int tells_whether(void *arg) {
+    *(bool *)arg = thrum_cancelled();
+    return 0;
+}
+
+static int joins_late(void *arg) {
+    thrum_scope scope;
+    thrum_time when = soon();
+    bool cancelled = false;
+    (void)arg;
+    CHECK_EQ(thrum_scope_open(&scope, when), 0);
+    await_passed(when);
+    CHECK_EQ(thrum_scope_join(&scope), -ETIMEDOUT); /* without children */
+    when = soon();
+    CHECK_EQ(thrum_scope_open(&scope, when), 0);
+    CHECK_EQ(thrum_scope_go(&scope, ends, NULL), 0);
+    await_passed(when);
+    CHECK_EQ(thrum_scope_join(&scope), -ETIMEDOUT); /* perhaps it has ended in time */
+    when = soon();
+    CHECK_EQ(thrum_scope_open(&scope, when), 0);
+    CHECK_EQ(thrum_scope_go(&scope, passes_time, &when), 0);
+    CHECK_EQ(thrum_scope_join(&scope), -ETIMEDOUT);
+    CHECK_EQ(thrum_scope_open(&scope, far_off()), 0);
+    CHECK_EQ(thrum_scope_go(&scope, ends, NULL), 0);
+    CHECK_EQ(thrum_scope_join(&scope), 0);
+    CHECK_EQ(thrum_with_deadline(far_off(), ends, NULL, NULL), 0);
+    when = soon();
+    CHECK_EQ(thrum_with_deadline(when, passes_time, &when, NULL), -ETIMEDOUT);
+    when = soon();
+    CHECK_EQ(thrum_scope_open(&scope, when), 0);
+    await_passed(when);
+    CHECK_EQ(thrum_scope_go(&scope, tells_whether, &cancelled), 0);
+    CHECK_EQ(thrum_scope_join(&scope), -ETIMEDOUT);
+    CHECK(cancelled);
+    CHECK(!thrum_cancelled());
+    return 0;
+}
+
+TEST(a_deadline_counts_that_nothing_else_has_seen) {
+    /* The join looks at the clock, also if every worker was busy until then. */
+    in_task(joins_late);
+}
+
 /* ---- a cancel that is late ---- */
 
 static int cancels_it(void *arg) {
