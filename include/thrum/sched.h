@@ -126,6 +126,9 @@ THRUM_API THRUM_NODISCARD int thrum_sched_stop_until(thrum_sched *sched, thrum_t
  * to the thread that woke it. If the caller is a task, a thread that is made for the call waits in
  * its place.
  *
+ * A bound thread first fires the passed deadlines that it has to see to, and without workers looks
+ * at the descriptors: tasks that are due by then are runnable.
+ *
  * Parameters:
  *   sched     the scheduler
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER

@@ -21,6 +21,12 @@ th_work *th_bound_find(th_worker *worker);
 th_work *th_bound_look(th_worker *worker);
 
 /*
+ * By the root: fires what is due, and looks at the descriptors that all bound threads share. With
+ * workers these look.
+ */
+void th_bound_catch_up(th_worker *worker);
+
+/*
  * The root runs all work that can run now, without sleeping: afterwards it counts as asleep, until
  * the time that is returned (embedded.c).
  */

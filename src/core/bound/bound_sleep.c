@@ -144,10 +144,11 @@ static void sleep(th_worker *worker) {
     unannounce(worker);
 }
 
-static void fire(th_worker *worker) {
+/* `at_once`: looks at descriptors whenever the last look was. */
+static void fire(th_worker *worker, bool at_once) {
     thrum_sched *sched = worker->sched;
     if (!sched->workers_count) {
-        (void)th_poll_loose(worker);
+        (void)th_poll_loose(worker, at_once);
     }
     if (th_likely(earliest(worker) == INT64_MAX)) {
         return;
@@ -172,10 +173,19 @@ static void tell_idle(th_worker *worker) {
 }
 
 th_work *th_bound_look(th_worker *worker) {
-    fire(worker);
+    fire(worker, false);
     /* Not for the root itself when it is about to sleep: its loop handles that. */
     bool late = worker->tie.awaits && worker->current != &worker->home && may_go_on(worker);
     return late ? &worker->home.work : NULL;
+}
+
+TH_NO_TSAN void th_bound_catch_up(th_worker *worker) {
+    int saved = *worker->errno_at;
+    th_enter(worker);
+    th_bound_come_back(worker);
+    fire(worker, true);
+    th_leave(worker);
+    *worker->errno_at = saved;
 }
 
 /* Whether the root may go on, or a deadline has passed that this thread sees to. */

@@ -63,6 +63,7 @@ static int wait_in_root(th_worker *worker, thrum_time deadline, th_quiesce_what 
     thrum_sched *sched = worker->sched;
     th_quiesce_waiter waiter = {.what = what, .bound = worker, .xflag = &worker->tie.xquiesced};
     th_store_relaxed(&worker->tie.xquiesced, 0u); /* relaxed: no other thread knows of it yet */
+    th_bound_catch_up(worker); /* what is overdue is not asleep, and nobody else may fire it */
     enlist(sched, &waiter);
     int result = 0;
     if (!th_quiesce_now(sched, what)) {

@@ -288,14 +288,15 @@ bool th_poll_own(th_worker *worker, bool next) {
 
 /* ---- without workers ---- */
 
-bool th_poll_loose(th_worker *worker) {
+bool th_poll_loose(th_worker *worker, bool at_once) {
     th_poller *poller = &worker->sched->loose_poller;
     if (th_likely(!th_poller_is_open(poller))) {
         return false;
     }
     /* relaxed: a figure; two that look at the same time do no harm */
     uint64_t at = th_load_relaxed(&poller->xlooked_at);
-    return th_os_ticks_ns(th_os_ticks() - at) >= TH_POLL_LOOK_NS && look(worker, poller, false);
+    return (at_once || th_os_ticks_ns(th_os_ticks() - at) >= TH_POLL_LOOK_NS) &&
+           look(worker, poller, false);
 }
 
 TH_NO_TSAN int th_poll_embed(th_worker *worker) {

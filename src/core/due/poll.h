@@ -62,9 +62,9 @@ bool th_poll_begin_watch(th_worker *worker);
 
 /*
  * For a bound thread of a scheduler without workers: looks at the set that all of them share, if
- * the last look was a while ago. True: something was ready.
+ * the last look was a while ago, or `at_once`. True: something was ready.
  */
-bool th_poll_loose(th_worker *worker);
+bool th_poll_loose(th_worker *worker, bool at_once);
 /*
  * The same thread is about to sleep: true if it sleeps in a set of its own, in which the shared one
  * is. *until is moved forward if the system refuses such a set, and if a foreign loop does not see

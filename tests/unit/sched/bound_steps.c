@@ -1,0 +1,140 @@
+/*
+ * bound_steps.c: a bound thread that lets its tasks run now and then, such as a main loop once a
+ * frame: what is overdue runs, and its own wait ends at once.
+ */
+/* matrix: policy workers */
+#include "support/io/io.h"
+#include "support/times.h"
+
+typedef struct scene {
+    rig r;
+    ends e;
+    thrum_event event;
+    thrum_time when;
+    int ran; /* only the bound thread runs what changes it */
+} scene;
+
+/* Binds the thread: to a scheduler without workers, or with those of the cell. */
+static void begin(scene *s, bool alone) {
+    *s = (scene){.when = THRUM_FOREVER};
+    thrum_event_init(&s->event, THRUM_EVENT_AUTO, false);
+    rig_init(&s->r);
+    s->r.config.workers = alone ? 0 : s->r.config.workers;
+    rig_start(&s->r);
+    CHECK_EQ(thrum_sched_bind(s->r.sched), 0);
+}
+
+static void end(scene *s) {
+    CHECK_EQ(thrum_sched_unbind(), 0);
+    rig_stop(&s->r);
+}
+
+static void go_pinned(thrum_fn fn, void *arg) {
+    thrum_attr attr = THRUM_ATTR_INIT;
+    attr.flags = THRUM_PINNED;
+    CHECK_EQ(thrum_go_with(&attr, fn, arg), 0);
+}
+
+/* A look at the clock finds everything overdue then, and a look at descriptors was long ago. */
+static void pass(thrum_time when) {
+    await_passed(when);
+    await_passed(soon());
+}
+
+static int waits(void *arg) {
+    scene *s = arg;
+    CHECK_EQ(thrum_event_wait_until(&s->event, s->when), -ETIMEDOUT);
+    s->ran++;
+    return 0;
+}
+
+static int reads(void *arg) {
+    scene *s = arg;
+    char byte;
+    CHECK_EQ(thrum_read(s->e.io[0], &byte, 1), 1);
+    s->ran++;
+    return 0;
+}
+
+static int counts(void *arg) {
+    scene *s = arg;
+    s->ran++;
+    return 0;
+}
+
+static void runs_due(thrum_task *self, void *arg) {
+    (void)self;
+    counts(arg);
+}
+
+/* ---- waiting for idleness ---- */
+
+static void be_idle(scene *s) {
+    CHECK_EQ(thrum_sched_wait_idle(s->r.sched, THRUM_FOREVER), 0);
+}
+
+static void overdue(bool alone) {
+    scene s;
+    begin(&s, alone);
+    for (int i = 0; i < 5; i++) {
+        s.when = soon();
+        go_pinned(waits, &s);
+        be_idle(&s); /* it waits now, or had its time already */
+        pass(s.when);
+        be_idle(&s);
+        CHECK_EQ(s.ran, i + 1);
+    }
+    end(&s);
+}
+
+TEST(an_overdue_fiber_goes_on_in_a_wait_for_idleness) {
+    /* It waits with a deadline; without workers, and tied to the thread. */
+    overdue(true);
+    overdue(false);
+}
+
+TEST(an_overdue_task_runs_in_a_wait_for_idleness) {
+    /* Without workers nobody else runs it; also if the thread binds itself only for the wait. */
+    scene s;
+    thrum_task task;
+    begin(&s, true);
+    thrum_task_init(&task, runs_due, &s);
+    for (int i = 0; i < 10; i++) {
+        s.when = soon();
+        CHECK_EQ(thrum_task_post_until(s.r.sched, &task, s.when), 0);
+        be_idle(&s);
+        if (i % 2) {
+            CHECK_EQ(thrum_sched_unbind(), 0);
+        }
+        pass(s.when);
+        if (i % 2) {
+            CHECK_EQ(thrum_sched_bind(s.r.sched), 0);
+        }
+        be_idle(&s);
+        CHECK_EQ(s.ran, i + 1);
+    }
+    end(&s);
+}
+
+static void readable(bool alone) {
+    scene s;
+    begin(&s, alone);
+    ends_open_half(&s.e, UNIX);
+    for (int i = 0; i < 50; i++) {
+        go_pinned(reads, &s);
+        be_idle(&s);
+        CHECK_EQ(s.ran, i);
+        put(s.e.fds[1], "x");
+        while (s.ran == i) {
+            be_idle(&s);
+        }
+    }
+    ends_close(&s.e);
+    end(&s);
+}
+
+TEST(a_ready_descriptor_is_seen_in_a_wait_for_idleness) {
+    /* Without workers the thread looks; with workers they do, and the tied fiber goes on here. */
+    readable(true);
+    readable(false);
+}
