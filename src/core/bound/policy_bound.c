@@ -94,6 +94,13 @@ static th_work *pick_fairly(th_worker *worker) {
     return th_pinned_take_yielded(worker);
 }
 
+/* Nothing else was picked: what is due by now, however few picks ago the last look was. */
+static TH_NOINLINE th_work *pick_due(th_worker *worker) {
+    th_work *work = th_bound_look(worker);
+    work = work ? work : th_pinned_take(worker);
+    return work || has_workers(worker->sched) ? work : take_loose(worker);
+}
+
 static th_work *pick(th_worker *worker) {
     const thrum_sched *sched = worker->sched;
     th_count(&worker->xtick, 1);
@@ -117,6 +124,7 @@ static th_work *pick(th_worker *worker) {
         work = sched->policy->help(worker);
     }
     work = work ? work : th_pinned_take_yielded(worker);
+    work = th_likely(work) ? work : pick_due(worker);
     if (work) {
         th_bound_come_back(worker); /* the root may switch to a fiber at once, past th_bound_find */
     }

@@ -15,13 +15,18 @@ typedef struct scene {
 } scene;
 
 /* Binds the thread: to a scheduler without workers, or with those of the cell. */
-static void begin(scene *s, bool alone) {
+static void begin_with(scene *s, bool alone, unsigned interval) {
     *s = (scene){.when = THRUM_FOREVER};
     thrum_event_init(&s->event, THRUM_EVENT_AUTO, false);
     rig_init(&s->r);
     s->r.config.workers = alone ? 0 : s->r.config.workers;
+    s->r.config.global_interval = interval;
     rig_start(&s->r);
     CHECK_EQ(thrum_sched_bind(s->r.sched), 0);
+}
+
+static void begin(scene *s, bool alone) {
+    begin_with(s, alone, 61);
 }
 
 static void end(scene *s) {
@@ -137,4 +142,34 @@ TEST(a_ready_descriptor_is_seen_in_a_wait_for_idleness) {
     /* Without workers the thread looks; with workers they do, and the tied fiber goes on here. */
     readable(true);
     readable(false);
+}
+
+/* ---- yields ---- */
+
+TEST(a_yield_that_finds_nothing_else_fires_what_is_due) {
+    /* Without workers: a task, a fiber's wait, and a descriptor, at each single yield. */
+    scene s;
+    thrum_task task;
+    begin(&s, true);
+    ends_open_half(&s.e, UNIX);
+    thrum_task_init(&task, runs_due, &s);
+    for (int i = 0; i < 20; i++) {
+        s.ran = 0;
+        s.when = soon();
+        CHECK_EQ(thrum_task_post_until(s.r.sched, &task, s.when), 0);
+        go_pinned(waits, &s);
+        be_idle(&s);
+        pass(s.when);
+        thrum_yield();
+        CHECK_EQ(s.ran, 2);
+    }
+    s.ran = 0;
+    go_pinned(reads, &s);
+    be_idle(&s);
+    put(s.e.fds[1], "x");
+    while (s.ran == 0) {
+        thrum_yield();
+    }
+    ends_close(&s.e);
+    end(&s);
 }
