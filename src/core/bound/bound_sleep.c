@@ -5,6 +5,7 @@
 #include "core/fiber/trim.h"
 #include "core/ready/bound_wake.h"
 #include "core/ready/deferred.h"
+#include "core/ready/pinned.h"
 #include "core/due/fork_slots.h"
 #include "core/due/poll.h"
 #include "core/ready/quiesce_sum.h"
@@ -174,6 +175,7 @@ static void tell_idle(th_worker *worker) {
 
 th_work *th_bound_look(th_worker *worker) {
     fire(worker, false);
+    th_pinned_collect(worker); /* its own wake may be there, and does not wait for the rest */
     /* Not for the root itself when it is about to sleep: its loop handles that. */
     bool late = worker->tie.awaits && worker->current != &worker->home && may_go_on(worker);
     return late ? &worker->home.work : NULL;

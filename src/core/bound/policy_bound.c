@@ -74,8 +74,20 @@ static th_work *take_loose(th_worker *worker) {
  * other policies do. The inbox is queued, since such a row never leaves the list empty.
  */
 static th_work *pick_fairly(th_worker *worker) {
-    worker->picks.until_inject = worker->sched->config.global_interval;
     th_pinned_collect(worker);
+    if (th_pinned_root_is_next(worker)) {
+        worker->picks.until_inject = 1; /* the pick after it is fair */
+        return NULL;
+    }
+    if (worker->tie.owes_loose) {
+        worker->tie.owes_loose = false;
+        th_work *loose = take_loose(worker);
+        if (loose) {
+            worker->picks.until_inject = 1; /* as above */
+            return loose;
+        }
+    }
+    worker->picks.until_inject = worker->sched->config.global_interval;
     th_work *work = th_deferred_take(worker);
     worker->picks.fair_last = !worker->picks.fair_last && worker->picks.until_inject == 1;
     if (work || (worker->picks.until_inject == 1 && !worker->picks.fair_last)) {
@@ -94,6 +106,16 @@ static th_work *pick_fairly(th_worker *worker) {
     return th_pinned_take_yielded(worker);
 }
 
+/* Takes loose work, unless the root is next: then the pick after that is fair, and takes it. */
+static th_work *take_loose_soon(th_worker *worker) {
+    if (!th_pinned_root_is_next(worker)) {
+        return take_loose(worker);
+    }
+    worker->tie.owes_loose = true;
+    worker->picks.until_inject = 1;
+    return NULL;
+}
+
 /* Nothing else was picked: what is due by now, however few picks ago the last look was. */
 static TH_NOINLINE th_work *pick_due(th_worker *worker) {
     th_work *work = th_bound_look(worker);
@@ -109,7 +131,8 @@ static th_work *pick(th_worker *worker) {
         worker->tie.awaits && worker->tie.awaits_until != TH_FOREVER; /* the root, as a stop */
     th_work *work = looks || in_time ? th_bound_look(worker) : NULL;
     if (!work && looks && !has_workers(sched)) {
-        work = take_loose(worker); /* or a task that posts itself would keep it away for ever */
+        /* or a task that posts itself would keep it away for ever */
+        work = take_loose_soon(worker);
     }
     if (!work && th_unlikely(--worker->picks.until_inject == 0)) {
         work = pick_fairly(worker);

@@ -3,6 +3,39 @@
  */
 #include "core/ready/pinned.h"
 
+void th_pinned_put_root(th_worker *worker) {
+    th_chain *pinned = &worker->pinned;
+    th_work *root = &worker->home.work;
+    th_work_link(root, pinned->first);
+    pinned->first = root;
+    pinned->last = pinned->last ? pinned->last : root;
+    pinned->count++;
+    worker->picks.pinned_end++; /* the fibers that yielded do not come earlier for it */
+}
+
+/* The thread's own wake may be among the work of the inbox. */
+static void find_root(th_worker *worker) {
+    th_chain *chain = &worker->collected;
+    th_work *root = &worker->home.work;
+    th_work *before = NULL;
+    th_work *work = chain->first;
+    while (work && work != root) {
+        before = work;
+        work = th_work_next(work);
+    }
+    if (!work) {
+        return;
+    }
+    if (before) {
+        th_work_link(before, th_work_next(root));
+    } else {
+        chain->first = th_work_next(root);
+    }
+    chain->last = chain->last == root ? before : chain->last;
+    chain->count--;
+    th_pinned_put_root(worker);
+}
+
 void th_pinned_collect(th_worker *worker) {
     th_inject *inbox = &worker->inbox;
     if (th_likely(th_inject_is_empty(inbox)) || !th_inject_turn_begin(inbox)) {
@@ -10,6 +43,9 @@ void th_pinned_collect(th_worker *worker) {
     }
     th_inject_take_into(inbox, 1, SIZE_MAX, &worker->collected);
     th_inject_turn_end(inbox);
+    if (worker->bound) {
+        find_root(worker);
+    }
     th_chain_join(&worker->pinned, worker->collected);
 }
 

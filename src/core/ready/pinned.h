@@ -6,8 +6,17 @@
 
 #include "core/state/worker.h"
 
-/* Moves the inbox's work behind the pinned work that the owner has. The owner only. */
+/*
+ * Moves the inbox's work behind the pinned work that the owner has; a bound thread's own wake comes
+ * before all of it. The owner only.
+ */
 void th_pinned_collect(th_worker *worker);
+
+/* A bound thread's wait is over: it goes on before all pinned work. The owner only. */
+void th_pinned_put_root(th_worker *worker);
+static inline bool th_pinned_root_is_next(const th_worker *worker) {
+    return worker->pinned.first == &worker->home.work;
+}
 
 /* The oldest pinned work, or NULL. The owner only. */
 th_work *th_pinned_take_some(th_worker *worker);

@@ -111,6 +111,7 @@ typedef struct th_tie {
     bool leaving;         /* the thread unbinds as soon as `held` is 0 */
     /* the root waits for all that can run now, and never sleeps (embedded.c) */
     bool passing;
+    bool owes_loose; /* the root was picked where loose work is due: that is next */
     int64_t next;    /* passing: the time until which it need not come again */
     bool announced;  /* it has passed, and counts as asleep until it waits or comes again */
     bool linked;     /* it is bound; false: a spare record */

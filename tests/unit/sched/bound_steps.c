@@ -173,3 +173,101 @@ TEST(a_yield_that_finds_nothing_else_fires_what_is_due) {
     ends_close(&s.e);
     end(&s);
 }
+
+/* ---- the end of its own wait ---- */
+
+static int signals(void *arg) {
+    scene *s = arg;
+    thrum_event_signal(&s->event);
+    s->ran = 0;
+    return 0;
+}
+
+static void *signals_there(void *arg) {
+    scene *s = arg;
+    thrum_event_signal(&s->event);
+    return NULL;
+}
+
+static int has_it_signaled(void *arg) {
+    scene *s = arg;
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, signals_there, s), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    s->ran = 0;
+    return 0;
+}
+
+static int passes(void *arg) {
+    scene *s = arg;
+    pass(s->when);
+    s->ran = 0;
+    return 0;
+}
+
+static int counts_and_yields(void *arg) {
+    scene *s = arg;
+    for (int i = 0; i < 10; i++) {
+        s->ran++;
+        thrum_yield();
+    }
+    return 0;
+}
+
+static void *posts_there(void *arg) {
+    scene *s = arg;
+    for (int i = 0; i < 10; i++) {
+        rig_go(&s->r, counts, s);
+    }
+    return NULL;
+}
+
+/* Something ends the wait; much is queued behind that. */
+static void goes_on(bool alone, unsigned interval, thrum_fn ends_it) {
+    scene s;
+    pthread_t thread;
+    begin_with(&s, alone, interval);
+    for (int i = 0; i < 40; i++) {
+        const bool timed = ends_it == passes;
+        s.when = timed ? soon() : THRUM_FOREVER;
+        if (alone) { /* any bound thread may run these */
+            CHECK_EQ(pthread_create(&thread, NULL, posts_there, &s), 0);
+            CHECK_EQ(pthread_join(thread, NULL), 0);
+        }
+        go_pinned(counts_and_yields, &s);
+        for (int k = 0; k < i % 7; k++) {
+            go_pinned(counts, &s);
+        }
+        go_pinned(ends_it, &s);
+        for (int k = 0; k < 100; k++) {
+            go_pinned(counts, &s);
+        }
+        s.ran = 0;
+        CHECK_EQ(thrum_event_wait_until(&s.event, s.when), timed ? -ETIMEDOUT : 0);
+        CHECK_EQ(s.ran, 0);
+        be_idle(&s);
+    }
+    end(&s);
+}
+
+static void goes_on_anyhow(thrum_fn ends_it) {
+    for (int alone = 0; alone < 2; alone++) {
+        goes_on(alone == 1, 61, ends_it);
+        goes_on(alone == 1, 1, ends_it);
+    }
+}
+
+TEST(a_thread_that_its_task_wakes_goes_on_before_all_others) {
+    /* It is next when that task has ended, whatever is queued. */
+    goes_on_anyhow(signals);
+}
+
+TEST(a_thread_that_another_one_wakes_goes_on_before_all_others) {
+    /* The same if the wake comes from another thread while a task runs. */
+    goes_on_anyhow(has_it_signaled);
+}
+
+TEST(a_thread_goes_on_at_its_deadline_before_all_others) {
+    /* The deadline passes while a task runs. */
+    goes_on_anyhow(passes);
+}

@@ -140,6 +140,26 @@ SIM_WORLD(bound_fiber_is_woken, .heavy = true) {
     whole_stop(sched);
 }
 
+static void posts_twice(void *arg) {
+    posts_itself(arg);
+    thrum_sem_post(&sem);
+}
+
+/* Its own wake goes before the rest of the inbox and of the queue, and nothing of these is lost. */
+SIM_WORLD(bound_root_is_first, .heavy = true) {
+    begin(0);
+    int t = sim_spawn(posts_twice, NULL);
+    bind();
+    sim_check(thrum_go(takes_a_unit, NULL) == 0);
+    sim_check(thrum_go(yields_and_adds, NULL) == 0);
+    sim_check(thrum_sem_wait(&sem) == 0 && told == 7);
+    sim_check(thrum_go(adds, NULL) == 0);
+    unbind();
+    sim_check(ran == 3);
+    sim_join(t);
+    whole_stop(sched);
+}
+
 static unsigned ran_there; /* plain: the other thread changes it */
 
 static int adds_there(void *arg) {
