@@ -210,6 +210,34 @@ THRUM_API THRUM_NODISCARD int thrum_sched_bind(thrum_sched *sched);
 THRUM_API int thrum_sched_unbind(void);
 
 /*
+ * Makes a step of a main loop: runs what is due and ready on the calling thread, which is bound. It
+ * returns at the deadline or when nothing is left to run, whichever is first. It never sleeps.
+ *
+ * First it fires passed deadlines and, without workers, looks at the descriptors that tasks wait
+ * for. Then it runs the tasks that are tied to the thread, in their order, and those that become
+ * ready meanwhile. Without workers it also runs those that other threads have posted. Tasks that
+ * wait, and tasks of workers, do not count as left.
+ *
+ * The deadline is checked between two runs, so a long run delays the return. A late step still runs
+ * something if anything is ready: a loop that is always late gets on. A task that yields again and
+ * again keeps the step until the deadline.
+ *
+ * Parameters:
+ *   deadline  when to return, an instant from thrum_after, or THRUM_FOREVER
+ * Returns: 0 if nothing was left to run, else a negative error code.
+ * Errors:
+ *   -ETIMEDOUT  the deadline passed, and there is more to run
+ *   -ESRCH      the thread is not bound
+ *   -EDEADLK    the caller is a task
+ *   -ESHUTDOWN  in the child of a fork, the thread was bound, or ran a task, in the parent
+ * Context: a bound thread; may suspend; not cancellable.
+ * Ordering: the writes of the tasks that ran are visible after it.
+ * Example: examples/frames.c
+ * See also: thrum_sched_bind, thrum_sched_wait_idle, thrum_poll_run
+ */
+THRUM_API int thrum_sched_step(thrum_time deadline);
+
+/*
  * Returns the caller's scheduler.
  *
  * Returns: the scheduler whose task is calling, or to which the calling thread is bound; NULL on a

@@ -86,6 +86,35 @@ TEST(a_scheduler_stops_at_the_end_of_its_block) {
     CHECK(thrum_sched_current() == nullptr);
 }
 
+TEST(a_bound_thread_makes_steps) {
+    /* They run its tasks, until nothing is left or until the deadline. */
+    int ran = 0;
+    thrum::scheduler own;
+    thrum::bound_thread here(own);
+    const thrum::attr mine = thrum::attr().pinned();
+    thrum::go(mine, [&] { ran++; });
+    here.step();
+    CHECK_EQ(ran, 1);
+    thrum::go(mine, [&] { ran++; });
+    CHECK(bool(here.step_for(1h)));
+    CHECK_EQ(ran, 2);
+    bool over = false;
+    thrum::go(mine, [&] {
+        while (!over) {
+            thrum::yield();
+        }
+    });
+    CHECK(here.step_until(thrum::deadline::at(0)).timed_out());
+    over = true;
+    here.step();
+    CHECK_EQ(code_of([&] {
+                 thrum::go(mine, [&] { over = code_of([&] { here.step(); }) != EDEADLK; });
+                 here.step();
+             }),
+             0);
+    CHECK(!over);
+}
+
 TEST(a_scheduler_does_not_stop_in_its_own_task) {
     /* It says so, and goes on. */
     thrum::scheduler own;

@@ -105,6 +105,22 @@ class [[nodiscard]] bound_thread {
             detail::refused("thrum::~bound_thread", err);
         }
     }
+
+    /*
+     * A step of a main loop (thrum_sched_step): runs what is due and ready. The first until nothing
+     * is left to run; throws std::system_error. The others also end at the deadline; then there is
+     * more to run. They may suspend.
+     */
+    void step() {
+        check(thrum_sched_step(THRUM_FOREVER));
+    }
+    status step_until(deadline when) noexcept {
+        return status(thrum_sched_step(when.when()));
+    }
+    template <typename Rep, typename Period>
+    status step_for(std::chrono::duration<Rep, Period> length) noexcept {
+        return step_until(after(length));
+    }
 };
 
 /* While it is there, these signals are caught: none is missed between two waits. */

@@ -11,6 +11,7 @@
 #include "core/due/poll.h"
 #include "core/due/timer.h"
 #include "core/ready/wake.h"
+#include "core/state/panic.h"
 #include "core/state/self_id.h"
 #include "core/wait/switch.h"
 #include "core/trace/trace_notes.h"
@@ -303,6 +304,27 @@ int th_bound_await(th_worker *worker, uint32_t *xflag, int64_t deadline) {
     wait_for_flag(worker, xflag, deadline);
     /* relaxed: as in may_go_on */
     return th_load_relaxed(xflag) ? 0 : -ETIMEDOUT;
+}
+
+static int step(th_worker *worker, int64_t deadline) {
+    th_bound_catch_up(worker);
+    th_store_relaxed(&worker->tie.xquiesced, 0u); /* relaxed: no other thread writes it now */
+    worker->tie.stepping = true;
+    int code = th_bound_await(worker, &worker->tie.xquiesced, deadline);
+    worker->tie.stepping = false;
+    if (!code || !worker->policy->pending(worker)) {
+        return 0; /* nothing was left at the deadline, either */
+    }
+    th_deadline_passed(deadline);
+    return code;
+}
+
+int thrum_sched_step(thrum_time deadline) {
+    th_worker *worker = th_bound_root();
+    if (!worker) {
+        return th_here() ? -EDEADLK : th_thread_refusal();
+    }
+    return step(worker, deadline);
 }
 
 /* Runs until nothing is tied to the thread any longer. */

@@ -231,6 +231,14 @@ void th_bound_come_back(th_worker *worker) {
     }
 }
 
+/* Whether the root made a step, and there is nothing left to run. */
+static bool is_step_over(th_worker *worker) {
+    if (worker->tie.stepping) {
+        th_store_relaxed(worker->tie.awaits, 1u); /* relaxed: only this thread reads it */
+    }
+    return worker->tie.stepping;
+}
+
 th_work *th_bound_find(th_worker *worker) {
     th_bound_come_back(worker); /* its root waits for something else now */
     for (;;) {
@@ -245,7 +253,7 @@ th_work *th_bound_find(th_worker *worker) {
         if (!work) {
             work = th_deferred_take(worker);
         }
-        if (!work && may_go_on(worker)) {
+        if (!work && (may_go_on(worker) || is_step_over(worker))) {
             work = &worker->home.work;
         }
         if (work) {

@@ -107,11 +107,12 @@ typedef struct th_tie {
     uint64_t held;        /* bodies that are pinned to it and have not ended */
     uint32_t *awaits;     /* the word that the thread waits for, or NULL */
     int64_t awaits_until; /* the deadline of that wait */
-    uint32_t xquiesced;   /* the word of its wait for quiescence; on no task's stack */
-    bool leaving;         /* the thread unbinds as soon as `held` is 0 */
+    uint32_t xquiesced; /* the word of its wait for quiescence, or in a step; on no task's stack */
+    bool leaving;       /* the thread unbinds as soon as `held` is 0 */
     /* the root waits for all that can run now, and never sleeps (embedded.c) */
     bool passing;
     bool owes_loose; /* the root was picked where loose work is due: that is next */
+    bool stepping;   /* the root waits until nothing is left to run, and never sleeps */
     int64_t next;    /* passing: the time until which it need not come again */
     bool announced;  /* it has passed, and counts as asleep until it waits or comes again */
     bool linked;     /* it is bound; false: a spare record */

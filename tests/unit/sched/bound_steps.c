@@ -271,3 +271,165 @@ TEST(a_thread_goes_on_at_its_deadline_before_all_others) {
     /* The deadline passes while a task runs. */
     goes_on_anyhow(passes);
 }
+
+/* ---- steps ---- */
+
+static int goes_twice(void *arg) {
+    go_pinned(counts, arg);
+    return counts(arg);
+}
+
+static void runs_all(bool alone) {
+    scene s;
+    pthread_t thread;
+    begin(&s, alone);
+    CHECK_EQ(thrum_sched_step(THRUM_FOREVER), 0);
+    for (int i = 0; i < 30; i++) {
+        go_pinned(goes_twice, &s);
+        go_pinned(counts_and_yields, &s);
+    }
+    CHECK_EQ(thrum_sched_step(THRUM_FOREVER), 0);
+    CHECK_EQ(s.ran, 30 * 12);
+    if (alone) {
+        CHECK_EQ(pthread_create(&thread, NULL, posts_there, &s), 0);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+        CHECK_EQ(thrum_sched_step(far_off()), 0);
+        CHECK_EQ(s.ran, 30 * 12 + 10);
+    }
+    end(&s);
+}
+
+TEST(a_step_runs_what_is_ready) {
+    /* And what becomes ready meanwhile; without workers also posts of other threads. */
+    runs_all(true);
+    runs_all(false);
+}
+
+static void steps_to_due(bool alone) {
+    scene s;
+    thrum_task task;
+    begin(&s, alone);
+    thrum_task_init(&task, runs_due, &s);
+    for (int i = 0; i < 10; i++) {
+        s.ran = 0;
+        s.when = soon();
+        go_pinned(waits, &s);
+        if (alone) { /* else a worker runs it */
+            CHECK_EQ(thrum_task_post_until(s.r.sched, &task, s.when), 0);
+        }
+        CHECK_EQ(thrum_sched_step(THRUM_FOREVER), 0);
+        pass(s.when);
+        CHECK_EQ(thrum_sched_step(THRUM_FOREVER), 0);
+        CHECK_EQ(s.ran, alone ? 2 : 1);
+    }
+    s.when = far_off();
+    go_pinned(counts, &s);
+    CHECK_EQ(thrum_sched_step(THRUM_FOREVER), 0);
+    CHECK_EQ(s.ran, alone ? 3 : 2);
+    end(&s);
+}
+
+TEST(a_step_runs_what_is_due) {
+    /* Deadlines of fibers that are tied to it and, without workers, of tasks. */
+    steps_to_due(true);
+    steps_to_due(false);
+}
+
+static void steps_to_readable(bool alone) {
+    scene s;
+    begin(&s, alone);
+    ends_open_half(&s.e, UNIX);
+    for (int i = 0; i < 50; i++) {
+        go_pinned(reads, &s);
+        CHECK_EQ(thrum_sched_step(THRUM_FOREVER), 0);
+        CHECK_EQ(s.ran, i);
+        put(s.e.fds[1], "x");
+        while (s.ran == i) {
+            CHECK_EQ(thrum_sched_step(THRUM_FOREVER), 0);
+        }
+    }
+    ends_close(&s.e);
+    end(&s);
+}
+
+TEST(a_step_looks_at_descriptors) {
+    /* It does not wait for them; with workers, these look, and the tied fiber goes on in a step. */
+    steps_to_readable(true);
+    steps_to_readable(false);
+}
+
+static void steps_late(bool alone) {
+    scene s;
+    int before = 0;
+    int code;
+    begin(&s, alone);
+    CHECK_EQ(thrum_sched_step(past()), 0); /* nothing is left */
+    for (int i = 0; i < 5; i++) {
+        go_pinned(counts, &s);
+    }
+    while ((code = thrum_sched_step(past())) == -ETIMEDOUT) {
+        CHECK(s.ran > before);
+        before = s.ran;
+    }
+    CHECK_EQ(code, 0);
+    CHECK(before > 0); /* one step did not run all */
+    CHECK_EQ(s.ran, 5);
+    end(&s);
+}
+
+TEST(a_late_step_runs_something) {
+    /* A loop that is always late gets on: each step runs something, and says that there is more. */
+    steps_late(true);
+    steps_late(false);
+}
+
+static int yields_until_signaled(void *arg) {
+    scene *s = arg;
+    YIELD_UNTIL(thrum_event_test(&s->event));
+    return counts(arg);
+}
+
+static void steps_until(bool alone) {
+    scene s;
+    begin(&s, alone);
+    go_pinned(yields_until_signaled, &s);
+    for (int i = 0; i < 3; i++) {
+        s.when = soon();
+        CHECK_EQ(thrum_sched_step(s.when), -ETIMEDOUT);
+        CHECK_PASSED(s.when);
+        CHECK_EQ(s.ran, 0);
+    }
+    thrum_event_signal(&s.event);
+    CHECK_EQ(thrum_sched_step(THRUM_FOREVER), 0);
+    CHECK_EQ(s.ran, 1);
+    end(&s);
+}
+
+TEST(a_step_ends_at_its_deadline) {
+    /* There is always something to run. */
+    steps_until(true);
+    steps_until(false);
+}
+
+static int steps_in_task(void *arg) {
+    (void)arg;
+    CHECK_EQ(thrum_sched_step(past()), -EDEADLK);
+    return 0;
+}
+
+TEST(a_step_does_not_wait_for_the_workers) {
+    /* A task of theirs that runs does not count; nor is there a step without a bound thread. */
+    scene s;
+    holder h;
+    CHECK_EQ(thrum_sched_step(past()), -ESRCH);
+    begin(&s, false);
+    go_pinned(steps_in_task, &s);
+    CHECK_EQ(thrum_sched_step(THRUM_FOREVER), 0);
+    if (s.r.config.workers > 0) {
+        holder_begin(&s.r, &h, -1);
+        CHECK_EQ(thrum_sched_step(THRUM_FOREVER), 0);
+        CHECK(!atomic_load(&h.left));
+        holder_end(&h);
+    }
+    end(&s);
+}

@@ -160,6 +160,24 @@ SIM_WORLD(bound_root_is_first, .heavy = true) {
     whole_stop(sched);
 }
 
+/* Steps meet posts and wakes of another thread: each of these runs in a step. */
+SIM_WORLD(bound_steps, .heavy = true) {
+    begin(0);
+    int t = sim_spawn(posts_external, NULL);
+    bind();
+    sim_check(thrum_go(takes_a_unit, NULL) == 0);
+    sim_check(thrum_go(yields_and_adds, NULL) == 0);
+    sim_check(thrum_sched_step(THRUM_FOREVER) == 0);
+    sim_check(ran >= 1);
+    int code = thrum_sched_step(thrum_now());
+    sim_check(code == 0 || code == -ETIMEDOUT);
+    sim_join(t);
+    sim_check(thrum_sched_step(THRUM_FOREVER) == 0);
+    sim_check(ran == 2 && told == 7);
+    unbind();
+    whole_stop(sched);
+}
+
 static unsigned ran_there; /* plain: the other thread changes it */
 
 static int adds_there(void *arg) {
