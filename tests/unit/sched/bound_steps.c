@@ -10,6 +10,7 @@ typedef struct scene {
     rig r;
     ends e;
     thrum_event event;
+    thrum_sem asked;
     thrum_time when;
     int ran; /* only the bound thread runs what changes it */
 } scene;
@@ -270,6 +271,41 @@ TEST(a_thread_that_another_one_wakes_goes_on_before_all_others) {
 TEST(a_thread_goes_on_at_its_deadline_before_all_others) {
     /* The deadline passes while a task runs. */
     goes_on_anyhow(passes);
+}
+
+static int answers(void *arg) {
+    scene *s = arg;
+    for (int i = 0; i < 100; i++) {
+        CHECK_EQ(thrum_sem_wait(&s->asked), 0);
+        thrum_event_signal(&s->event);
+    }
+    return 0;
+}
+
+TEST(a_thread_that_is_woken_again_and_again_holds_nothing_off) {
+    /* It and a fiber wake each other, so that one of them is always ready; loose work runs, too. */
+    scene s;
+    pthread_t thread;
+    begin(&s, true);
+    for (int odd = 0; odd < 2; odd++) {
+        thrum_sem_init(&s.asked, 0);
+        go_pinned(answers, &s);
+        if (odd) {
+            go_pinned(counts, &s); /* now it is the fiber's turn at every even pick */
+        }
+        be_idle(&s);
+        s.ran = 0;
+        CHECK_EQ(pthread_create(&thread, NULL, posts_there, &s), 0);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+        for (int i = 0; i < 100; i++) {
+            thrum_sem_post(&s.asked);
+            CHECK_EQ(thrum_event_wait(&s.event), 0);
+        }
+        CHECK(s.ran >= 5);
+        be_idle(&s);
+        CHECK_EQ(s.ran, 10);
+    }
+    end(&s);
 }
 
 /* ---- steps ---- */
