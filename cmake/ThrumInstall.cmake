@@ -26,6 +26,12 @@ if(TARGET thrum_test)
   install(TARGETS thrum_test thrum_test_real EXPORT thrum-targets)
   install(DIRECTORY include/thrum TYPE INCLUDE FILES_MATCHING PATTERN "test.h" PATTERN "test.hpp")
 endif()
+# The headers of compat/: thrum::compat, thrum::compat_static, thrum-compat.pc.
+install(TARGETS thrum_compat_static EXPORT thrum-targets)
+if(THRUM_SHARED)
+  install(TARGETS thrum_compat EXPORT thrum-targets)
+endif()
+install(DIRECTORY compat/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/thrum-compat FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(EXPORT thrum-targets NAMESPACE thrum:: DESTINATION ${package_dir})
 
 configure_package_config_file(cmake/thrum-config.cmake.in ${PROJECT_BINARY_DIR}/thrum-config.cmake
@@ -45,7 +51,9 @@ else()
   set(pc_private "-lpthread -Wl,-z,nodelete")
 endif()
 configure_file(cmake/thrum.pc.in ${PROJECT_BINARY_DIR}/thrum.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/thrum.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+configure_file(cmake/thrum-compat.pc.in ${PROJECT_BINARY_DIR}/thrum-compat.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/thrum.pc ${PROJECT_BINARY_DIR}/thrum-compat.pc
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 if(TARGET thrum_test)
   foreach(pc thrum-test thrum-test-real)

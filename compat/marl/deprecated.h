@@ -1,0 +1,22 @@
+/*
+ * Marks of declarations that will go. The scheduler's old getters and setters are not here:
+ * Scheduler::Config has all of them.
+ */
+#ifndef THRUM_COMPAT_MARL_DEPRECATED_H
+#define THRUM_COMPAT_MARL_DEPRECATED_H
+
+#ifndef MARL_WARN_DEPRECATED
+#define MARL_WARN_DEPRECATED 1
+#endif
+
+#if !MARL_WARN_DEPRECATED
+#define MARL_DEPRECATED(issue_num, message)
+#elif defined(_MSC_VER)
+#define MARL_DEPRECATED(issue_num, message) \
+    __declspec(deprecated(message " (marl's issue " #issue_num ")"))
+#else
+#define MARL_DEPRECATED(issue_num, message) \
+    __attribute__((deprecated(message " (marl's issue " #issue_num ")")))
+#endif
+
+#endif
