@@ -12,10 +12,10 @@
 #if !MARL_WARN_DEPRECATED
 #define MARL_DEPRECATED(issue_num, message)
 #elif defined(_MSC_VER)
-#define MARL_DEPRECATED(issue_num, message) \
+#define MARL_DEPRECATED(issue_num, message)                                                        \
     __declspec(deprecated(message " (marl's issue " #issue_num ")"))
 #else
-#define MARL_DEPRECATED(issue_num, message) \
+#define MARL_DEPRECATED(issue_num, message)                                                        \
     __attribute__((deprecated(message " (marl's issue " #issue_num ")")))
 #endif
 

@@ -1,0 +1,11 @@
+/*
+ * marl/export.h: marks of what a shared library exports. Everything here is inline, so they mark
+ * nothing.
+ */
+#ifndef THRUM_COMPAT_MARL_EXPORT_H
+#define THRUM_COMPAT_MARL_EXPORT_H
+
+#define MARL_EXPORT
+#define MARL_NO_EXPORT
+
+#endif
