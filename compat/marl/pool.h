@@ -1,7 +1,7 @@
 /*
  * marl/pool.h: pools that lend objects. A Loan is a counted reference: when the last copy of it
- * ends, the object goes back to the pool. Copies of a pool are one and the same pool, which lives as
- * long as the last of them and of its loans.
+ * ends, the object goes back to the pool. Copies of a pool are one and the same pool, which lives
+ * as long as the last of them and of its loans.
  */
 #ifndef THRUM_COMPAT_MARL_POOL_H
 #define THRUM_COMPAT_MARL_POOL_H

@@ -1,6 +1,6 @@
 /*
- * marl/wait_list.h: who waits for a condition. It is thrum's part of these headers: marl has no such
- * file.
+ * marl/wait_list.h: who waits for a condition. It is thrum's part of these headers: marl has no
+ * such file.
  *
  * A waiter enters the list before it unlocks the caller's lock, so a notify after the unlock finds
  * it. Its event is thrum's: a task suspends, a bound thread runs its tasks, and another thread
