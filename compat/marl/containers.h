@@ -205,7 +205,8 @@ template <typename T, int BASE_CAPACITY> class vector {
     template <typename U, int OTHER> friend class vector;
 
     T &at(std::size_t i) {
-        MARL_ASSERT(i < count, "index %zu of a vector with %zu elements", i, count)
+        MARL_ASSERT(i < count, "index %lu of a vector with %lu elements",
+                    static_cast<unsigned long>(i), static_cast<unsigned long>(count))
         return data()[i];
     }
     const T &at(std::size_t i) const {

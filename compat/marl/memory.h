@@ -241,7 +241,8 @@ class SystemAllocator : public Allocator {
             out.ptr = std::malloc(request.size != 0 ? request.size : 1);
         }
         if (!out.ptr) {
-            stop("marl: ", "there is no memory for %zu bytes", request.size);
+            stop("marl: ", "there is no memory for %lu bytes",
+                 static_cast<unsigned long>(request.size));
         }
         return out;
     }

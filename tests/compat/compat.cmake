@@ -7,10 +7,6 @@ endif()
 # `compat_file(library source standard [full])`
 function(compat_file library source standard)
   get_filename_component(file ${source} NAME_WE)
-  read_comment(${source} POSIX posix)
-  if(compat/${library}_${file} IN_LIST skipped OR (WIN32 AND posix))
-    return()
-  endif()
   set(file ${library}_${file}_${standard})
   add_executable(compat_${file} ${source})
   set_target_properties(compat_${file} PROPERTIES

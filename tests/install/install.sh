@@ -35,7 +35,8 @@ prefix=$work/prefix
 libdir=$(dirname "$(find "$prefix" -name libthrum.a)")
 for file in "$prefix/include/thrum.h" "$prefix/include/thrum/base.h" \
     "$prefix/include/thrum/thrum.hpp" "$prefix/include/thrum/cpp/task.hpp" "$libdir/libthrum.a" \
-    "$libdir/libthrum.so" "$libdir/$soname" "$libdir/pkgconfig/thrum.pc"; do
+    "$libdir/libthrum.so" "$libdir/$soname" "$libdir/pkgconfig/thrum.pc" \
+    "$prefix/include/thrum-compat/marl/scheduler.h" "$libdir/pkgconfig/thrum-compat.pc"; do
     [ -f "$file" ] || { echo "not installed: $file"; exit 1; }
 done
 # The component tls, where it was built.
@@ -165,6 +166,7 @@ cp "$here/consumer.inc" "$work/consumer/consumer.cpp"
 cp "$here/consumer_io.inc" "$work/consumer/consumer_io.c"
 cp "$here/consumer_io.inc" "$work/consumer/consumer_io.cpp"
 cp "$here/consumer_hpp.inc" "$work/consumer/consumer_hpp.cpp"
+cp "$here/../ports/marl_before.cpp" "$work/consumer/consumer_marl.cpp"
 cp "$here/consumer_tls.inc" "$work/consumer/consumer_tls.c"
 cp "$here/consumer_tls.inc" "$work/consumer/consumer_tls.cpp"
 cp "$here/consumer_mpi.inc" "$work/consumer/consumer_mpi.c"
@@ -200,6 +202,9 @@ echo "find_package:"
     for suffix in ${kit:+c ${language:+cpp}}; do
         build/kit_${suffix}_test | grep '1000 schedules passed, .* distinct' || { echo "no test: kit_${suffix}_test"; exit 1; }
         build/kit_${suffix}_test_real | grep 'runs passed in real time'
+    done
+    for kind in ${language:+shared static}; do
+        build/cxx11_${kind}_marl | diff - "$here/../ports/marl.txt" || { echo "not as with marl: $kind"; exit 1; }
     done
     for program in ${language:+cxx17_shared_hpp cxx20_static_hpp
         ${tls:+cxx17_shared_hpp_tls cxx20_static_hpp_tls}}; do
@@ -316,4 +321,6 @@ if [ -n "$language" ]; then
     # Each with the standard that it has not by CMake.
     one hpp_cxx20_shared $cxx consumer_hpp.cpp -std=c++20 $(pkg-config --cflags --libs thrum)
     one hpp_cxx17_static $cxx consumer_hpp.cpp -std=c++17 -static $(pkg-config --static --cflags --libs thrum)
+    one marl_cxx11_shared $cxx consumer_marl.cpp -std=c++11 $(pkg-config --cflags --libs thrum-compat) | tail -1
+    one marl_cxx20_static $cxx consumer_marl.cpp -std=c++20 -static $(pkg-config --static --cflags --libs thrum-compat) | tail -1
 fi

@@ -31,7 +31,7 @@ elif [ "${CI:-}" = true ]; then
 fi
 # The sources, as an archive has them.
 mkdir "$work/app/subprojects/thrum"
-(cd "$source" && cp -r LICENSE meson.build meson_options.txt include src "$work/app/subprojects/thrum/")
+(cd "$source" && cp -r LICENSE meson.build meson_options.txt compat include src "$work/app/subprojects/thrum/")
 mkdir -p "$work/app/subprojects/thrum/tools/user"
 cp "$source/tools/user/thrum-gdb.py" "$work/app/subprojects/thrum/tools/user/"
 cat >"$work/app/subprojects/thrum.wrap" <<'END'
@@ -39,7 +39,7 @@ cat >"$work/app/subprojects/thrum.wrap" <<'END'
 directory = thrum
 
 [provide]
-dependency_names = thrum, thrum-tls
+dependency_names = thrum, thrum-compat, thrum-tls
 END
 cat >"$work/app/meson.build" <<'END'
 project('app', 'c', 'cpp', default_options: ['cpp_std=c++17'])
@@ -48,6 +48,7 @@ test('c', executable('consumer_c', 'consumer.c', dependencies: thrum))
 test('c++', executable('consumer_cpp', 'consumer.cpp', dependencies: thrum))
 test('io', executable('consumer_io', 'consumer_io.c', dependencies: thrum))
 test('hpp', executable('consumer_hpp', 'consumer_hpp.cpp', dependencies: thrum))
+test('marl', executable('consumer_marl', 'consumer_marl.cpp', dependencies: dependency('thrum-compat')))
 test('hpp 20', executable('consumer_hpp_20', 'consumer_hpp.cpp', dependencies: thrum, override_options: ['cpp_std=c++20']))
 END
 if [ -n "$tls" ]; then

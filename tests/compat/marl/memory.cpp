@@ -1,5 +1,4 @@
 /* Allocators, containers, threads. */
-/* POSIX: fork, waitpid */
 #include "rig.hpp"
 
 #include "marl/containers.h"
