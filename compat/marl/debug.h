@@ -2,7 +2,8 @@
  * marl/debug.h: assertions, which end the program with one line on stderr. They are checked unless
  * NDEBUG is defined; MARL_DEBUG_ENABLED, defined as 0 or 1 before the headers, decides instead.
  *
- * The expansions end with a semicolon, so a call may be written without one.
+ * The expansions end with a semicolon, so a call may be written without one. As in marl, compilers
+ * do not compare the arguments with the format, so no program gets new warnings.
  */
 #ifndef THRUM_COMPAT_MARL_DEBUG_H
 #define THRUM_COMPAT_MARL_DEBUG_H
@@ -21,16 +22,10 @@
 #endif
 #endif
 
-#if defined(__GNUC__)
-#define THRUM_COMPAT_FORMAT(at) __attribute__((format(printf, at, (at) + 1)))
-#else
-#define THRUM_COMPAT_FORMAT(at)
-#endif
-
 namespace marl {
 
 /* Prints the message to stderr and aborts, whether assertions are checked or not. */
-[[noreturn]] THRUM_COMPAT_FORMAT(1) inline void fatal(const char *format, ...) {
+[[noreturn]] inline void fatal(const char *format, ...) {
     va_list args;
     va_start(args, format);
     std::vfprintf(stderr, format, args);
@@ -39,7 +34,7 @@ namespace marl {
 }
 
 /* Prints the message to stdout, as marl does. */
-THRUM_COMPAT_FORMAT(1) inline void warn(const char *format, ...) {
+inline void warn(const char *format, ...) {
     va_list args;
     va_start(args, format);
     std::vfprintf(stdout, format, args);
@@ -49,7 +44,7 @@ THRUM_COMPAT_FORMAT(1) inline void warn(const char *format, ...) {
 namespace detail {
 
 /* The two above with a word before the message and the end of the line after it. */
-[[noreturn]] THRUM_COMPAT_FORMAT(2) inline void stop(const char *kind, const char *format, ...) {
+[[noreturn]] inline void stop(const char *kind, const char *format, ...) {
     va_list args;
     va_start(args, format);
     std::fputs(kind, stderr);
@@ -59,7 +54,7 @@ namespace detail {
     std::abort();
 }
 
-THRUM_COMPAT_FORMAT(2) inline void tell(const char *kind, const char *format, ...) {
+inline void tell(const char *kind, const char *format, ...) {
     va_list args;
     va_start(args, format);
     std::fputs(kind, stdout);

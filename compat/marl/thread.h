@@ -150,7 +150,7 @@ class Thread {
     }
 
     /* Names the calling thread, in the manner of printf. The system may keep only 15 bytes. */
-    THRUM_COMPAT_FORMAT(1) static void setName(const char *format, ...);
+    static void setName(const char *format, ...);
 
     /* The number of processors that are online. */
     static unsigned int numLogicalCPUs();

@@ -7,6 +7,7 @@
 
 #include "check.h"
 
+#include "marl/event.h"
 #include "marl/scheduler.h"
 
 #include <chrono>
@@ -39,8 +40,21 @@ template <typename F> inline void with_schedulers(F f) {
     }
 }
 
+/* Blocks the thread while others go ahead. The tests pass if they do not. */
+inline void pause_us(int us) {
+    std::thread([us] { (void)marl::Event().wait_for(std::chrono::microseconds(us)); }).join();
+}
+
 inline void pause_ms(int ms) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+    pause_us(1000 * ms);
+}
+
+typedef std::chrono::steady_clock steady;
+typedef std::chrono::system_clock wall;
+
+/* An instant on a clock of the standard's. */
+template <typename Clock> inline typename Clock::time_point from_now(int ms) {
+    return Clock::now() + std::chrono::milliseconds(ms);
 }
 
 } // namespace

@@ -407,13 +407,12 @@ TEST(a_fibers_wait_ends_at_its_deadline) {
             marl::Scheduler::Fiber *fiber = marl::Scheduler::Fiber::current();
             marl::mutex mutex;
             marl::lock lock(mutex);
-            const auto begin = std::chrono::steady_clock::now();
-            const auto pause = std::chrono::milliseconds(5);
-            CHECK(
-                !fiber->wait(lock, std::chrono::system_clock::now() + pause, [] { return false; }));
-            CHECK(!fiber->wait(std::chrono::steady_clock::now() + pause));
-            CHECK(std::chrono::steady_clock::now() - begin >= 2 * pause);
-            CHECK(fiber->wait(lock, std::chrono::system_clock::now(), [] { return true; }));
+            const auto begin = from_now<steady>(0);
+
+            CHECK(!fiber->wait(lock, from_now<wall>(5), [] { return false; }));
+            CHECK(!fiber->wait(from_now<steady>(5)));
+            CHECK(from_now<steady>(0) - begin >= std::chrono::milliseconds(10));
+            CHECK(fiber->wait(lock, from_now<wall>(0), [] { return true; }));
             wg.done();
         });
         wg.wait();
