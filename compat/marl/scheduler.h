@@ -169,12 +169,29 @@ class Scheduler {
         thrum_task post = THRUM_TASK_INIT(nullptr, nullptr);
         Task task;
         Allocator *allocator;
+        Job *next = nullptr; /* in `first` of its thread */
     };
 
-    /* In one word of the thread: a task stays on its thread. */
+    /*
+     * What a thread has. A task stays on its thread, so it sees the same for all of its life.
+     *
+     * Without worker threads, marl resumes all woken tasks before it begins another, and thrum takes
+     * both from one queue. So only the first of the tasks that have not begun is in thrum's queue,
+     * and lets all that is there go ahead before it begins.
+     */
+    struct Here {
+        Scheduler *scheduler = nullptr; /* the one that is bound */
+        Job *first = nullptr;           /* the tasks that have not begun, without worker threads */
+        Job *last = nullptr;
+    };
+
+    static Here &here() {
+        static thread_local Here of_thread;
+        return of_thread;
+    }
+
     static Scheduler *&bound() {
-        static thread_local Scheduler *scheduler = nullptr;
-        return scheduler;
+        return here().scheduler;
     }
 
     static thrum_key fiber_key();
@@ -186,6 +203,7 @@ class Scheduler {
     static void run(void *job) noexcept;
     static int run_go(void *job) noexcept;
     static void run_post(thrum_task *self, void *job) noexcept;
+    static void run_first(thrum_task *self, void *job) noexcept;
 
     static void worker_start(void *self, int worker) noexcept;
     static void worker_stop(void *self, int worker) noexcept;
@@ -276,19 +294,33 @@ inline void Scheduler::enqueue(Task &&task) {
 
 inline void Scheduler::post(Task &&task) {
     Job *job = cfg.allocator->create<Job>(std::move(task), cfg.allocator);
-    thrum_task_init(&job->post, run_post, job);
+    const bool workers = cfg.workerThread.count > 0;
+    thrum_task_init(&job->post, workers ? run_post : run_first, job);
+    if (!workers) {
+        Here &mine = here();
+        const bool alone = !mine.first;
+        (alone ? mine.first : mine.last->next) = job;
+        mine.last = job;
+        if (!alone) {
+            return; /* the task before it posts it */
+        }
+    }
     detail::must("marl::schedule", thrum_task_post(sched, &job->post));
 }
 
 inline void Scheduler::post_here(Task &&task) {
-    Scheduler *here = get();
-    if (!here) {
+    Scheduler *of = get();
+    if (!of) {
         detail::stop("marl: ", "Task::Flags::SameThread requires a marl::Scheduler to be bound");
     }
+    if (of->cfg.workerThread.count <= 0) {
+        of->post(std::move(task));
+        return;
+    }
     thrum_attr attr = THRUM_ATTR_INIT;
-    attr.sched = here->sched;
+    attr.sched = of->sched;
     attr.flags = THRUM_PINNED;
-    Job *job = here->cfg.allocator->create<Job>(std::move(task), here->cfg.allocator);
+    Job *job = of->cfg.allocator->create<Job>(std::move(task), of->cfg.allocator);
     detail::must("marl::schedule", thrum_go_with(&attr, run_go, job));
 }
 
@@ -306,6 +338,16 @@ inline int Scheduler::run_go(void *job) noexcept {
 }
 
 inline void Scheduler::run_post(thrum_task *, void *job) noexcept {
+    run(job);
+}
+
+inline void Scheduler::run_first(thrum_task *, void *job) noexcept {
+    thrum_yield();
+    Here &mine = here();
+    mine.first = mine.first->next;
+    if (mine.first) {
+        detail::must("marl::schedule", thrum_task_post(mine.scheduler->sched, &mine.first->post));
+    }
     run(job);
 }
 

@@ -64,6 +64,54 @@ TEST(without_workers_tasks_run_in_the_order_of_schedule) {
     });
 }
 
+TEST(woken_tasks_go_before_new_ones) {
+    /* In the order of their wakes, as marl's workers take them. */
+    for (int workers : {0, 1}) {
+        with_workers(workers, [](marl::Allocator *) {
+            std::string order;
+            marl::Event waits(marl::Event::Mode::Manual);
+            marl::WaitGroup wg(11);
+            for (char name : {'a', 'b', 'c', 'd', 'e'}) {
+                marl::schedule([=, &order] {
+                    waits.wait();
+                    order += name;
+                    wg.done();
+                });
+            }
+            marl::schedule([=, &order] {
+                for (char name : {'1', '2', '3', '4', '5'}) {
+                    marl::schedule([=, &order] {
+                        order += name;
+                        wg.done();
+                    });
+                }
+                waits.signal();
+                wg.done();
+            });
+            wg.wait();
+            CHECK_STR(order.c_str(), "abcde12345");
+        });
+    }
+}
+
+TEST(a_bound_thread_goes_on_before_new_tasks) {
+    /* Without workers: when its wait is over, as the document has it of the main fiber. */
+    with_workers(0, [](marl::Allocator *) {
+        int ran = 0;
+        marl::Event event;
+        marl::schedule([=] { event.signal(); });
+        for (int i = 0; i < 100; i++) {
+            marl::schedule([&] { ran++; });
+        }
+        event.wait();
+        CHECK_EQ(ran, 0);
+        marl::WaitGroup wg(1);
+        marl::schedule([=] { wg.done(); });
+        wg.wait();
+        CHECK_EQ(ran, 100);
+    });
+}
+
 TEST(a_scheduler_is_bound_and_unbound) {
     /* get() knows it in between, on this thread alone. */
     marl::Scheduler scheduler{marl::Scheduler::Config()};
