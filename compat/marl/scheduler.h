@@ -175,9 +175,9 @@ class Scheduler {
     /*
      * What a thread has. A task stays on its thread, so it sees the same for all of its life.
      *
-     * Without worker threads, marl resumes all woken tasks before it begins another, and thrum takes
-     * both from one queue. So only the first of the tasks that have not begun is in thrum's queue,
-     * and lets all that is there go ahead before it begins.
+     * Without worker threads, marl resumes all woken tasks before it begins another, and thrum
+     * takes both from one queue. So only the first of the tasks that have not begun is in thrum's
+     * queue, and lets all that is there go ahead before it begins.
      */
     struct Here {
         Scheduler *scheduler = nullptr; /* the one that is bound */
