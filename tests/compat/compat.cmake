@@ -31,3 +31,13 @@ foreach(source IN LISTS compat_sources)
   compat_file(marl ${source} 17 full)
   compat_file(marl ${source} 20)
 endforeach()
+
+# A file whose name ends with _20 needs coroutines.
+file(GLOB compat_sources CONFIGURE_DEPENDS compat/taskscheduler/*.cpp)
+foreach(source IN LISTS compat_sources)
+  if(NOT source MATCHES "_20\\.cpp$")
+    compat_file(taskscheduler ${source} 11)
+  elseif(THRUM_COROUTINES)
+    compat_file(taskscheduler ${source} 20)
+  endif()
+endforeach()
