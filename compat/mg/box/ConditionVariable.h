@@ -19,12 +19,13 @@ class ConditionVariable {
     ConditionVariable(const ConditionVariable &) = delete;
     ConditionVariable &operator=(const ConditionVariable &) = delete;
 
-    void Wait(Mutex &mutex) {
+    /* The mutex is a Mutex of mg/box or of mg/common. */
+    template <typename Lock> void Wait(Lock &mutex) {
         handle_.wait(mutex);
     }
 
     /* Returns false if the limit passed. */
-    bool TimedWait(Mutex &mutex, TimeLimit limit) {
+    template <typename Lock> bool TimedWait(Lock &mutex, TimeLimit limit) {
         uint64_t left = limit.ToDurationFromNow().myValue;
         if (left > Longest) {
             Wait(mutex);
@@ -35,7 +36,8 @@ class ConditionVariable {
     }
 
     /* The older form. */
-    void TimedWait(Mutex &mutex, uint32_t milliseconds, bool *outIsTimedOut) {
+    template <typename Lock>
+    void TimedWait(Lock &mutex, uint32_t milliseconds, bool *outIsTimedOut) {
         *outIsTimedOut = !TimedWait(mutex, TimeDuration(milliseconds));
     }
 

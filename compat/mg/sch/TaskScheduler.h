@@ -118,6 +118,9 @@ class TaskScheduler {
         Post(task);
     }
     template <typename Functor> void PostOneShot(Functor &&functor);
+    template <typename Object> void PostOneShot(Object *object, void (Object::*method)()) {
+        PostOneShot(std::bind(method, object));
+    }
 
     /* The older forms. */
     void Wakeup(Task *task) {
