@@ -208,7 +208,7 @@ TEST(a_one_shot_task) {
 }
 
 TEST(a_task_of_several_steps) {
-    /* The answer of each request posts the task's next step, perhaps before the present one ends. */
+    /* The answer of each request posts the next step, perhaps before the present one ends. */
     std::string log;
     TaskScheduler sched("tst", 1, 100);
     Network network;
