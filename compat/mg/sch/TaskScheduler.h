@@ -16,12 +16,33 @@
 #include <string>
 #include <vector>
 
+#include "mg/box/BinaryHeap.h"
+#include "mg/box/DoublyList.h"
+#include "mg/box/ForwardList.h"
+#include "mg/box/MultiConsumerQueue.h"
+#include "mg/box/MultiProducerQueueIntrusive.h"
 #include "mg/box/Signal.h"
 #include "mg/box/Thread.h"
 #include "mg/sch/Task.h"
 #include "thrum/metrics.h"
 #include "thrum/sched.h"
 #include "thrum/spawn.h"
+
+/*
+ * To the thread sanitizer each run is a fiber of its own. It is told that those of one thread follow
+ * each other, because programs rely on that.
+ */
+#if defined(__SANITIZE_THREAD__)
+#define THRUM_COMPAT_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define THRUM_COMPAT_TSAN 1
+#endif
+#endif
+#if defined(THRUM_COMPAT_TSAN)
+extern "C" void __tsan_acquire(void *address);
+extern "C" void __tsan_release(void *address);
+#endif
 
 namespace mg {
 namespace sch {
@@ -50,9 +71,18 @@ class TaskSchedulerThread {
         thrum_metrics metrics = THRUM_METRICS_INIT;
         return sched_ && thrum_metrics_read(sched_, index_, &metrics) == 0 ? metrics.parks : 0;
     }
-    /* Only its own thread writes the count. */
-    void Count() {
+    /* Before a callback. Only its own thread writes the count. */
+    void Enter() {
+#if defined(THRUM_COMPAT_TSAN)
+        __tsan_acquire(this);
+#endif
         executed_.store(executed_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
+    /* After it. */
+    void Leave() {
+#if defined(THRUM_COMPAT_TSAN)
+        __tsan_release(this);
+#endif
     }
 
     thrum_sched *sched_ = nullptr;
@@ -199,8 +229,10 @@ inline void Task::Run(thrum_task *task, void *self) noexcept {
     own->isExpired_ = thrum_task_is_expired(task);
     own->deadline_ = 0;
     own->scheduler_.store(nullptr, std::memory_order_relaxed);
-    TaskScheduler::Current().thread->Count();
+    TaskSchedulerThread *thread = TaskScheduler::Current().thread;
+    thread->Enter();
     own->callback_(own); /* from here on the task may be gone */
+    thread->Leave();
 }
 
 /* A destroyed task that waits: its run is cancelled, and Capture ends that. */

@@ -5,6 +5,9 @@
 #ifndef THRUM_COMPAT_MG_SERVERBOX_TASKSCHEDULER_H
 #define THRUM_COMPAT_MG_SERVERBOX_TASKSCHEDULER_H
 
+#include "mg/common/BinaryHeap.h"
+#include "mg/common/ForwardList.h"
+#include "mg/common/MultiConsumerQueue.h"
 #include "mg/common/MultiProducerQueueIntrusive.h"
 #include "mg/common/Signal.h"
 #include "mg/common/Thread.h"
