@@ -74,7 +74,8 @@ CHECK_SHARED check_test **check_last = &check_first;
 CHECK_SHARED const char *check_program; /* as it was started */
 #endif
 
-#define TEST(test)                                                                                 \
+#define TEST CHECK_TEST
+#define CHECK_TEST(test)                                                                           \
     static void test_##test(void);                                                                 \
     __attribute__((constructor)) static void check_register_##test(void) {                         \
         static check_test entry = {#test, CHECK_FILE_NAME, test_##test, NULL};                     \

@@ -193,32 +193,3 @@ TEST(a_thousand_timed_waits_are_woken_early) {
     CHECK_EQ(atomic_load(&p.ended), N);
     bound_end(&r);
 }
-
-static int waits_in_vain(void *arg) {
-    patient *p = arg;
-    const thrum_time deadline = soon();
-    CHECK_EQ(thrum_sem_wait_until(&p->sem, deadline), -ETIMEDOUT);
-    CHECK_PASSED(deadline);
-    return 0;
-}
-
-static int sleeps_a_little(void *arg) {
-    const thrum_time when = soon();
-    (void)arg;
-    CHECK_EQ(thrum_sleep_until(when), 0);
-    CHECK_PASSED(when);
-    return 0;
-}
-
-TEST(a_thousand_timeouts_are_never_early) {
-    /* Waits, then sleeps, are never early; the thread waits and sleeps after them. */
-    rig r;
-    patient p = {.sem = THRUM_SEM_INIT(0)};
-    bound_begin(&r);
-    bound_run_all(&r, N, waits_in_vain, &p);
-    bound_run_all(&r, N, sleeps_a_little, &p);
-    CHECK_EQ(waits_in_vain(&p), 0);
-    CHECK_EQ(sleeps_a_little(&p), 0);
-    bound_end(&r);
-    CHECK_EQ(thrum_sem_destroy(&p.sem), 0);
-}

@@ -173,28 +173,6 @@ TEST(ping_pong_of_three_steps_bound_and_unbound) {
     }
 }
 
-TEST(timed_waits_of_a_bound_thread) {
-    /* They are never early, and take what comes in time. */
-    for (size_t w = 0; w < COUNT_OF(counts); w++) {
-        rig r;
-        thrum_sem sem = THRUM_SEM_INIT(0);
-        begin(&r, counts[w]);
-        CHECK_EQ(thrum_sched_bind(r.sched), 0);
-        for (int i = 0; i < 5; i++) {
-            const thrum_time when = soon();
-            CHECK_EQ(thrum_sem_wait_until(&sem, when), -ETIMEDOUT);
-            CHECK_PASSED(when);
-        }
-        thrum_sem_post(&sem);
-        CHECK_EQ(thrum_sem_wait_until(&sem, far_off()), 0);
-        const thrum_time when = soon();
-        CHECK_EQ(thrum_sleep_until(when), 0);
-        CHECK_PASSED(when);
-        CHECK_EQ(thrum_sched_unbind(), 0);
-        rig_stop(&r);
-    }
-}
-
 TEST(idleness_is_seen_after_timed_waits_of_the_thread) {
     /* The thread's own waits, late, in time or slept through, are no runs of tasks. */
     static const thrum_policy policies[] = {THRUM_SHARDED, THRUM_GLOBAL, THRUM_FIFO};

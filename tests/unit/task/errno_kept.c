@@ -3,6 +3,7 @@
  */
 /* matrix: policy workers */
 #include "support/support.h"
+#include "support/times.h"
 
 /* The compiler may remember errno's address across a wait: every access goes through a call. */
 static NO_TSAN __attribute__((noinline)) void set_errno(int value) {
@@ -84,6 +85,8 @@ static int keep_across_waits(void *arg) {
     thrum_waitgroup_done(&m->group);
     CHECK_EQ(thrum_waitgroup_wait(&m->group), 0);
     CHECK_EQ(get_errno(), mine);
+    nap();
+    CHECK_EQ(get_errno(), mine);
     return 0;
 }
 
@@ -106,7 +109,7 @@ static int open_all(void *arg) {
 }
 
 TEST(errno_is_kept_across_every_wait) {
-    /* The waits are those of mutex, cond, semaphore, event, join and waitgroup. */
+    /* The waits are those of mutex, cond, semaphore, event, join and waitgroup, and sleeps. */
     rig r;
     meeting m = {.mutex = THRUM_MUTEX_INIT,
                  .cond = THRUM_COND_INIT,
@@ -151,6 +154,8 @@ static void *keep_in_thread(void *arg) {
     CHECK_EQ(get_errno(), 77);
     thrum_mutex_lock(&m->mutex);
     thrum_mutex_unlock(&m->mutex);
+    CHECK_EQ(get_errno(), 77);
+    nap();
     CHECK_EQ(get_errno(), 77);
     return NULL;
 }
