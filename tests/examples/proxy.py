@@ -1,5 +1,6 @@
-"""The tests of examples/proxy: proxy.py BINARY. Nothing waits for a fixed time and then demands something, and what
-never comes is ended by the limit of the whole test, before which faulthandler says where that is."""
+"""The tests of examples/proxy: proxy.py BINARY; examples/time/proxy.c tests its times. Nothing waits for a fixed time and
+then demands something, and what never comes is ended by the limit of the whole test, before which faulthandler says where
+that is."""
 import faulthandler
 import os
 import random
@@ -189,30 +190,8 @@ def test_a_target_that_does_not_answer():
     target, address = listener(0)
     with socket.create_connection(target.getsockname()), Proxy(address, "-t", "0.05") as proxy:
         select.select([target], [], [])  # until the system has the connection in the queue
-        begin = time.monotonic()
         assert is_refused(proxy)
-        assert time.monotonic() - begin >= 0.05
-        proxy.end(0, "proxy: %s: " % address)
-
-
-def test_what_is_idle_is_cut():
-    """A direction that is silent is not, as long as the other one is not."""
-    idle = 0.1
-    target, address = listener()
-    with Proxy(address, "-i", str(idle)) as proxy:
-        times = [time.monotonic()]
-        client, served = proxy.pair(target)
-        try:
-            while times[-1] - times[0] < 3 * idle:
-                times.append(time.monotonic())
-                served.sendall(b"x")
-                assert read_exactly(client, 1) == b"x"
-            assert is_reset(client) and is_reset(served)
-        except ConnectionError:
-            pass  # this process was held up for so long
-        times.append(time.monotonic())
-        # The byte that comes while the connection is being cut may still get through.
-        assert any(late - early >= idle for early, late in zip(times, times[2:]))
+        proxy.end(0, "proxy: %s: the deadline has passed" % address)
 
 
 def test_few_descriptors_serve_many():

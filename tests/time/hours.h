@@ -27,6 +27,13 @@
 #define CHECK_EQ(a, b) THRUM_TEST((int64_t)(a) == (int64_t)(b))
 #define CHECK_NOW(when) THRUM_TEST(thrum_now() == (when))
 
+/*
+ * For instants to which several tasks contribute: on the policy sharded, a worker may leave a ready
+ * task to another one for up to 200 us (core/policy/steal_backoff.c), also in virtual time.
+ */
+#define CHECK_ABOUT(when)                                                                          \
+    THRUM_TEST(thrum_now() > (when) - THRUM_MS(1) && thrum_now() < (when) + THRUM_MS(1))
+
 /* All that can run has run. */
 CHECK_UNUSED static void settle(void) {
     thrum_test_settle();
