@@ -197,32 +197,6 @@ TEST(a_coroutine_awaits_tasks) {
     CHECK_EQ(counted::alive.load(), 0);
 }
 
-TEST(a_sleep_is_not_early) {
-    /* sleep_for and pause_until, one whose instant has passed, and the fiber's own. */
-    struct sleeping {
-        static thrum::co<> twice() {
-            thrum_time when = soon();
-            co_await thrum::sleep_for(1ms); /* which is what soon() takes */
-            CHECK_PASSED(when);
-            when = soon();
-            CHECK(static_cast<bool>(co_await thrum::pause_until(by(when))));
-            CHECK_PASSED(when);
-            CHECK(static_cast<bool>(co_await thrum::pause_until(by(when))));
-        }
-    };
-    thrum::run([] {
-        auto other = thrum::spawn(sleeping::twice());
-        thrum_time when = soon();
-        thrum::sleep(1ms);
-        CHECK_PASSED(when);
-        when = soon();
-        CHECK(bool(thrum::sleep_until(by(when))));
-        CHECK_PASSED(when);
-        thrum::sync_wait(sleeping::twice());
-        other.join();
-    });
-}
-
 TEST(a_stop_ends_sleeps) {
     /* A stop whose deadline has passed: the sleep throws, and the frame is destroyed. */
     static std::atomic<int> code;

@@ -12,7 +12,11 @@
 #ifndef HOURS_H
 #define HOURS_H
 
+#ifdef __cplusplus
+#include "check.h"
+#else
 #include "support/support.h"
+#endif
 #include "support/times.h"
 
 #ifdef TIME_IS_VIRTUAL
@@ -32,7 +36,7 @@
  * task to another one for up to 200 us (core/policy/steal_backoff.c), also in virtual time.
  */
 #define CHECK_ABOUT(when)                                                                          \
-    THRUM_TEST(thrum_now() > (when) - THRUM_MS(1) && thrum_now() < (when) + THRUM_MS(1))
+    THRUM_TEST(thrum_now() > (when)-THRUM_MS(1) && thrum_now() < (when) + THRUM_MS(1))
 
 /* All that can run has run. */
 CHECK_UNUSED static void settle(void) {
@@ -56,7 +60,11 @@ CHECK_UNUSED static void settle(void) {
 }
 
 static void test_in_task(thrum_fn fn) {
+#ifdef __cplusplus
+    CHECK_EQ(thrum_run(NULL, fn, NULL), 0);
+#else
     rig_do(0, fn, NULL);
+#endif
 }
 #endif
 
@@ -72,6 +80,8 @@ static void test_in_task(thrum_fn fn) {
         test_in_task(task_##test);                                                                 \
     }                                                                                              \
     static void body_##test(void)
+
+#ifndef __cplusplus
 
 /* ---- plain threads ---- */
 
@@ -109,4 +119,5 @@ CHECK_UNUSED static void on_thread(void (*fn)(void *arg), void *arg) {
     CHECK_EQ(thrum_blocking(call_on_thread, &c, NULL), 0);
 }
 
+#endif /* of C */
 #endif
