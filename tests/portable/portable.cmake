@@ -1,5 +1,5 @@
 # One program of several files (main.c).
-set(parts unit/context unit/call unit/timed unit/io_calls stress/spawn stress/chan stress/park stress/order stress/shutdown)
+set(parts unit/context unit/call unit/timed time/waits unit/io_calls stress/spawn stress/chan stress/park stress/order stress/shutdown)
 if(WIN32)
   list(APPEND parts windows/fibers windows/stacks)
 else()
