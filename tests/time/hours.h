@@ -23,6 +23,7 @@
 #include <thrum/test.h>
 
 #define HOUR THRUM_S(3600)
+#define AMPLE(hours) ((hours)*HOUR) /* in real time, longer than a test may take */
 
 /* They fail the run, and the kit shows its calls. */
 #undef CHECK
@@ -54,7 +55,9 @@ static void test_in_task(thrum_fn fn) {
 }
 #else
 #define HOUR THRUM_MS(1)
+#define AMPLE(hours) THRUM_S(1000)
 #define CHECK_NOW(when) CHECK_PASSED(when)
+#define CHECK_ABOUT(when) CHECK_PASSED((when)-THRUM_MS(1))
 
 CHECK_UNUSED static void settle(void) {
 }

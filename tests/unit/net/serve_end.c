@@ -228,40 +228,6 @@ TEST(a_request_that_is_there_is_answered) {
     }
 }
 
-TEST(what_hangs_is_cancelled) {
-    /* At the deadline of the drain, and no earlier; the others have ended by themselves. */
-    hall h;
-    hall_init(&h, slow);
-    h.options.drain = THRUM_MS(30);
-    hall_open(&h);
-    int hangs = guest_at(h.where), idle = guest_at(h.where);
-    CHECK_EQ(write(hangs, "x", 1), 1);
-    SPIN_UNTIL(atomic_load(&h.requests) == 1 && atomic_load(&h.begun) == 2);
-    settle(&h);
-    const thrum_time until = thrum_after(h.options.drain);
-    thrum_event_signal(&h.stop);
-    guest_sees_the_end(idle);
-    CHECK_EQ(hall_wait(&h), -ETIMEDOUT);
-    CHECK_PASSED(until);
-    CHECK_EQ(atomic_load(&h.read_code), -ECANCELED); /* idle_code may be of either */
-    guest_sees_the_end(hangs);
-    hall_close(&h);
-}
-
-TEST(a_drain_of_no_time) {
-    /* Only those go on that have nothing left to wait for. */
-    hall h;
-    hall_init(&h, slow);
-    h.options.drain = 0;
-    hall_open(&h);
-    int hangs = guest_at(h.where);
-    CHECK_EQ(write(hangs, "x", 1), 1);
-    SPIN_UNTIL(atomic_load(&h.requests) == 1);
-    CHECK_EQ(hall_end(&h), -ETIMEDOUT);
-    guest_sees_the_end(hangs);
-    hall_close(&h);
-}
-
 static int ends_while_draining(thrum_io io, void *arg) {
     hall *h = arg;
     enters(h);
