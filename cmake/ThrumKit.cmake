@@ -35,6 +35,7 @@ add_custom_command(OUTPUT ${kit_dir}/inner.o ${kit_dir}/points_calls.S
 add_custom_target(thrum_kit_points DEPENDS ${kit_dir}/inner.o ${kit_dir}/points_calls.S)
 
 file(GLOB kit_sources CONFIGURE_DEPENDS testkit/*.c)
+list(FILTER kit_sources EXCLUDE REGEX "/race.c")
 add_library(thrum_kit OBJECT ${kit_sources} ${kit_dir}/points_calls.S)
 add_dependencies(thrum_kit thrum_kit_points)
 target_compile_definitions(thrum_kit PRIVATE SIM_THREADS=32)
@@ -77,7 +78,10 @@ target_compile_options(thrum_test_real PRIVATE -fPIE)
 thrum_flags(thrum_test_real)
 thrum_flags_installed(thrum_test_real)
 
+include(cmake/ThrumKitRace.cmake)
+
 # A project that adds this folder builds of it only what it links with.
 if(NOT PROJECT_IS_TOP_LEVEL)
-  set_target_properties(thrum_kit_inside thrum_kit_points thrum_kit thrum_test thrum_test_real PROPERTIES EXCLUDE_FROM_ALL TRUE)
+  set_target_properties(thrum_kit_inside thrum_kit_points thrum_kit thrum_test thrum_test_real thrum_race_watched
+    thrum_race_platform thrum_race_points thrum_race thrum_test_race PROPERTIES EXCLUDE_FROM_ALL TRUE)
 endif()

@@ -59,6 +59,9 @@ static char *take_pages(size_t size) {
         fail("limit", "more than %zu bytes of memory", ARENA_BYTES);
     }
     E->pages_low -= size;
+    for (size_t page = 0; page < size / PAGE_BYTES; page++) {
+        E->pages[E->pages_low / PAGE_BYTES + page] = E->stamp;
+    }
     return E->arena + E->pages_low;
 }
 

@@ -37,7 +37,7 @@
 #define HISTORY 8u      /* stores of one word that a load can still see */
 #define STALE_MAX 3u    /* how often in a row a thread sees an old value, at most */
 #define BUFFER 16u      /* stores that a store buffer holds */
-#define LOCS_MAX 8192u  /* words that are used atomically, in one run */
+#define LOCS_MAX 8192u  /* words that are used atomically, at a time in one run */
 #define LOG_MAX 131072u /* decisions of a run */
 #if TH_KIT
 #define ARENA_BYTES ((size_t)1 << 30)
@@ -105,6 +105,7 @@ typedef struct loc {
     uintptr_t addr;
     uint8_t size;
     uint8_t count;          /* stores in the history */
+    uint16_t next;          /* another one in the same half of the cell: its index and 1; 0: none */
     uint64_t label;         /* a store at the end comes behind this label in S */
     uint8_t order[HISTORY]; /* slots, the oldest store first */
     uint16_t generation[HISTORY];
@@ -286,7 +287,7 @@ typedef struct engine {
     unsigned labels_count, known_count;
     fence_known *known; /* the knowledge of each fence and the earlier ones */
     loc *locs;
-    uint32_t locs_count;
+    uint32_t locs_count, locs_free; /* a list by `next` */
     cell *cells;
     uint16_t *pages; /* stamp of the last run in which each page was allocated */
     char *arena;
@@ -333,6 +334,7 @@ typedef struct engine {
     /* The test kit's (kit.h). */
     bool still;      /* the clock moves only when nothing else can happen */
     bool inspecting; /* the run is over, and the library prints what its memory holds */
+    bool quiet; /* the last atomic access was the library's, and the test takes calls as steps */
     sim_step *words; /* the steps of a traced run, in words */
     uint32_t words_count;
     sim_spot spots[SPOTS_MAX]; /* of the fault */
@@ -358,7 +360,10 @@ typedef struct engine {
     struct itimerval every_before;
     int64_t (*first_timer)(void); /* the first deadline of a task */
     void (*run_begins)(void);
-    void (*run_ended)(void); /* called after each run, outside of it */
+    void (*run_ended)(void);      /* called after each run, outside of it */
+    const struct cell *race_cell; /* where the last race was, and the earlier access there */
+    uint64_t race_slot;
+    sim_step race_steps[2]; /* the two accesses, if a traced run came there again */
 
     /* Trace. */
     bool tracing;
@@ -378,6 +383,10 @@ void fail(const char *fault, const char *format, ...)
     __attribute__((noreturn, format(printf, 2, 3)));
 /* A place that the report of the fault names; before the call of fail. */
 void spot(uintptr_t after, const char *label, ...) __attribute__((format(printf, 2, 3)));
+/* Whether the caller is in a run, in which its accesses count. */
+static inline bool is_watched(void) {
+    return likely(E && E->current && !E->inspecting);
+}
 static inline unsigned me(void) {
     return (unsigned)(E->current - E->threads);
 }
@@ -387,6 +396,10 @@ void strategy_begin(void);
 unsigned strategy_thread(uint32_t others, bool may_stay, unsigned extras);
 bool exhaustive_next(void);
 uint64_t rng(void);
+
+/* ---- locs.c ---- */
+/* The word's history, begun with its value; NULL if memory is not watched. */
+loc *loc_find(void *addr, unsigned size);
 
 /* ---- model.c ---- */
 void model_begin(void);
@@ -420,6 +433,15 @@ void shadow_fresh(uintptr_t addr, size_t size); /* no thread has touched it */
 void shadow_unmapped(uintptr_t addr, size_t size, const void *site);
 void shadow_freed(uintptr_t addr, size_t size, const void *site);
 cell *cell_of(uintptr_t addr); /* NULL if the word is not watched */
+
+/* ---- race.c, of the test kit ---- */
+/* Whether an atomic access there is no step of its own. */
+bool kit_is_quiet(const void *site);
+/* A step of a traced run: the place that it returns to. */
+void kit_step(const char *what, const void *object, uintptr_t after);
+/* Keeps an access of the running task, for the report. */
+void kit_access(sim_step *step, bool write, bool atomic, const void *site);
+extern const memory_mode kit_mode; /* how tests run; without a model: one memory */
 
 /* ---- arena.c ---- */
 void arena_begin(void);

@@ -74,7 +74,8 @@ bool kit_name_static(const void *object, char *text, size_t size);
 
 /* ---- words.c ---- */
 
-void kit_step(const char *what, const void *object, uintptr_t after);
+void kit_step_is(sim_step *step, const char *what, const void *object, uintptr_t after);
+void kit_print_race(FILE *out);
 void kit_print_steps(FILE *out, bool whole);
 const sim_step *kit_last_step(uint64_t run); /* of the task with this number; or NULL */
 void kit_name_task(const sim_step *step, char text[48]);

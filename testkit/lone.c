@@ -4,6 +4,8 @@
  */
 #include "engine.h"
 
+const memory_mode kit_mode = M_SEQ;
+
 void *__real_memset(void *to, int value, size_t n);
 
 void *__real_memset(void *to, int value, size_t n) {

@@ -299,6 +299,9 @@ void kit_print_run(FILE *out, bool whole) {
     if (E->failed) {
         print_fault(out);
     }
+    if (E->race_cell) {
+        kit_print_race(out);
+    }
     kit_print_steps(out, whole);
     if (left && !tasks && !strstr(E->message, "thread")) {
         print_blocks(out);

@@ -9,10 +9,12 @@
 #include "kit.h"
 
 void kit_step(const char *what, const void *object, uintptr_t after) {
-    if (E->words_count == WORDS_MAX) {
-        return;
+    if (E->words_count < WORDS_MAX) {
+        kit_step_is(&E->words[E->words_count++], what, object, after);
     }
-    sim_step *step = &E->words[E->words_count++];
+}
+
+void kit_step_is(sim_step *step, const char *what, const void *object, uintptr_t after) {
     const th_fiber *fiber = th_fiber_self();
     const bool task = fiber && th_fiber_function(fiber) && !fiber->root;
     *step =
@@ -28,14 +30,17 @@ void kit_step(const char *what, const void *object, uintptr_t after) {
 
 /* ---- tasks ---- */
 
+static bool is_another(const sim_step *step, const sim_step *other) {
+    return other->fn == step->fn && other->run && other->run != step->run;
+}
+
 static bool is_only(const sim_step *step) {
     for (uint32_t i = 0; i < E->words_count; i++) {
-        const sim_step *other = &E->words[i];
-        if (other->fn == step->fn && other->run && other->run != step->run) {
+        if (is_another(step, &E->words[i])) {
             return false;
         }
     }
-    return true;
+    return !is_another(step, &E->race_steps[0]) && !is_another(step, &E->race_steps[1]);
 }
 
 /* "reader", or "reader 3.1" if several tasks run that function. */
@@ -227,4 +232,21 @@ void kit_print_steps(FILE *out, bool whole) {
     free(addresses);
     free(places);
     free(lines);
+}
+
+/* The two accesses of a race, or to memory that was freed. */
+void kit_print_race(FILE *out) {
+    fprintf(out, "\n  The accesses:\n");
+    for (unsigned i = 0; i < 2; i++) {
+        const sim_step *step = &E->race_steps[i];
+        const uintptr_t addresses[] = {step->after - 1, step->fn};
+        kit_place places[2];
+        char name[48];
+        if (step->what) {
+            kit_find_places(places, addresses, 2);
+            name_of(step, places[1].function, name);
+            fprintf(out, "    %-16s  %-20s  %s in %s\n", name, kit_place_text(&places[0]),
+                    step->what, places[0].function);
+        }
+    }
 }

@@ -43,6 +43,14 @@ foreach(name tcp unix udp serve)
   set_tests_properties(kit/sockets_${name} PROPERTIES LABELS "kit;quick" TIMEOUT 600 COST 10)
 endforeach()
 
+# Kernels whose bugs are races of memory.
+kit_program(kit_race thrum_test_race kit/main.c kit/race/race.c)
+kit_program(kit_race_real thrum_test_real kit/main.c kit/race/race.c)
+target_include_directories(kit_race PRIVATE kit)
+target_include_directories(kit_race_real PRIVATE kit)
+add_dependencies(kit_race kit_race_real)
+kit_test(race run.py 50 $<TARGET_FILE:kit_race> $<TARGET_FILE:kit_race_real>)
+
 # Kernels in C++.
 if(CMAKE_CXX_COMPILER)
   kit_program(kit_cpp thrum_test kit/cpp/cpp.cpp)

@@ -133,15 +133,15 @@ static int upgrades(void *arg) {
         thrum_rwlock_unlock(&rw);
     }
     thrum_mutex_lock(&a); /* one becomes a writer at a time */
-    if (!fixed) {
+    if (fixed) {
+        thrum_rwlock_wrlock(&rw);
+    } else {
         thrum_rwlock_rdlock(&rw);
         thrum_rwlock_unlock(&rw);
     }
     value++;
     thrum_mutex_unlock(&a);
-    if (!fixed) {
-        thrum_rwlock_unlock(&rw);
-    }
+    thrum_rwlock_unlock(&rw);
     return 0;
 }
 

@@ -206,7 +206,9 @@ static int member(void *arg) {
     if (!fixed) {
         thrum_waitgroup_add(&group, 1);
     }
+    thrum_mutex_lock(&lock);
     value++;
+    thrum_mutex_unlock(&lock);
     thrum_waitgroup_done(&group);
     return 0;
 }

@@ -35,48 +35,25 @@ static bool releases(int order) {
 
 void model_begin(void) {
     E->locs_count = 0;
+    E->locs_free = 0;
     seq_begin();
 }
 
-/* ---- words ---- */
-
-/* The word's history, begun with its value; NULL if memory is not watched. */
-static loc *find(void *addr, unsigned size) {
-    uintptr_t at = (uintptr_t)addr;
-    cell *c = cell_of(at);
-    if (unlikely(!c)) {
-        return NULL;
+/* Another thread may go on here; in a test kit's library only if the test asks for it. */
+static void point(const void *site) {
+#if TH_KIT
+    const bool quiet = kit_is_quiet(site);
+    if (!quiet) {
+        sim_point();
     }
-    uint32_t *entry = &c->loc[(at & 4) >> 2];
-    if (likely(*entry >> 16 == E->stamp)) {
-        loc *l = &E->locs[*entry & 0xffff];
-        if (unlikely(l->addr != at || l->size != size)) {
-            fail("mixed", "atomics of two sizes on one word");
-        }
-        return l;
-    }
-    if (E->locs_count >= LOCS_MAX) {
-        fail("limit", "more than %u words are used atomically", LOCS_MAX);
-    }
-    const uint32_t other = c->loc[(at & 4) ? 0 : 1];
-    if (other >> 16 == E->stamp && (size == 8 || E->locs[other & 0xffff].size == 8)) {
-        fail("mixed", "atomics of two sizes on one word");
-    }
-    loc *l = &E->locs[E->locs_count];
-    *entry = (uint32_t)E->stamp << 16 | E->locs_count++;
-    l->addr = at;
-    l->size = (uint8_t)size;
-    l->count = 1;
-    l->label = 0;
-    l->order[0] = 0;
-    memset(l->stale, 0, sizeof l->stale);
-    memset(l->marks_count, 0, sizeof l->marks_count);
-    store *s = &l->slots[0];
-    memset(s, 0, sizeof *s);
-    s->value = raw_read(addr, size);
-    s->initial = true;
-    return l;
+    E->quiet = quiet; /* it was another thread's meanwhile */
+#else
+    (void)site;
+    sim_point();
+#endif
 }
+
+/* ---- words ---- */
 
 static store *at_place(loc *l, unsigned place) {
     return &l->slots[l->order[place]];
@@ -218,8 +195,15 @@ static void put(loc *l, sim_thread *t, unsigned place, uint64_t value, int order
 
 /* ---- accesses ---- */
 
+#define NAMED(what) (TH_KIT ? "atomic " what : what)
+
 static void trace_access(const char *what, const void *addr, uint64_t value, int order,
                          const void *site, unsigned from) {
+#if TH_KIT
+    if (!E->quiet) {
+        kit_step(from ? "atomic load of an old value" : what, NULL, (uintptr_t)site);
+    }
+#endif
     note("%s %s %p %s %llu%s  %s", what, order_name(order), addr, "=", (unsigned long long)value,
          from ? " (old)" : "", site_name(site));
 }
@@ -243,7 +227,7 @@ static unsigned choose_place(loc *l, const sim_thread *t, bool seq) {
         return 0;
     }
     unsigned first = first_place(l, t, seq ? t->now.label : NOT_SEQ);
-    if (first == newest || l->stale[self] >= STALE_MAX) {
+    if (first == newest || l->stale[self] >= STALE_MAX || E->quiet) {
         l->stale[self] = 0;
         return newest;
     }
@@ -276,14 +260,14 @@ static uint64_t read_at(loc *l, sim_thread *t, unsigned place, int order) {
 #define OWN_STACK 16384u
 
 uint64_t model_load(void *addr, unsigned size, int order, const void *site) {
-    if (unlikely(!E->current)) {
+    if (unlikely(!is_watched())) {
         return raw_read(addr, size);
     }
-    sim_point();
+    point(site);
     order = mutated_order(order, site, OP_LOAD);
     sim_thread *t = E->current;
     shadow_access((uintptr_t)addr, size, false, true, site);
-    loc *l = find(addr, size);
+    loc *l = loc_find(addr, size);
     if (unlikely(!l)) {
         return raw_read(addr, size);
     }
@@ -301,7 +285,7 @@ uint64_t model_load(void *addr, unsigned size, int order, const void *site) {
     unsigned place = choose_place(l, t, order == SEQ_CST);
     uint64_t value = read_at(l, t, place, order);
     if (unlikely(E->tracing)) {
-        trace_access("load", addr, value, order, site, l->count - 1u - place);
+        trace_access(NAMED("load"), addr, value, order, site, l->count - 1u - place);
     }
     return value;
 }
@@ -329,7 +313,7 @@ void model_drain_one(sim_thread *t) {
     pending_store p = t->buffer[0];
     memmove(t->buffer, t->buffer + 1, --t->buffered * sizeof p);
     E->buffers -= t->buffered == 0;
-    loc *l = find((void *)p.addr, p.size);
+    loc *l = loc_find((void *)p.addr, p.size);
     if (l) {
         store *s = at_place(l, 0);
         s->value = p.value;
@@ -380,17 +364,17 @@ static unsigned choose_gap(loc *l, const sim_thread *t, bool seq) {
 }
 
 void model_store(void *addr, unsigned size, uint64_t value, int order, const void *site) {
-    if (unlikely(!E->current)) {
+    if (unlikely(!is_watched())) {
         raw_write(addr, size, value);
         return;
     }
-    sim_point();
+    point(site);
     order = mutated_order(order, site, OP_STORE);
     sim_thread *t = E->current;
     shadow_access((uintptr_t)addr, size, true, true, site);
-    loc *l = find(addr, size);
+    loc *l = loc_find(addr, size);
     if (unlikely(E->tracing)) {
-        trace_access("store", addr, cut(value, size), order, site, 0);
+        trace_access(NAMED("store"), addr, cut(value, size), order, site, 0);
     }
     if (unlikely(!l)) {
         raw_write(addr, size, value);
@@ -430,16 +414,16 @@ static uint64_t rmw_at(loc *l, sim_thread *t, unsigned place, rmw_op op, uint64_
 
 uint64_t model_rmw(void *addr, unsigned size, rmw_op op, uint64_t operand, int order,
                    const void *site) {
-    if (unlikely(!E->current)) {
+    if (unlikely(!is_watched())) {
         uint64_t old = raw_read(addr, size);
         raw_write(addr, size, apply(op, old, operand));
         return old;
     }
-    sim_point();
+    point(site);
     order = mutated_order(order, site, OP_RMW);
     sim_thread *t = E->current;
     shadow_access((uintptr_t)addr, size, true, true, site);
-    loc *l = find(addr, size);
+    loc *l = loc_find(addr, size);
     if (unlikely(!l)) {
         uint64_t old = raw_read(addr, size);
         raw_write(addr, size, apply(op, old, operand));
@@ -448,7 +432,7 @@ uint64_t model_rmw(void *addr, unsigned size, rmw_op op, uint64_t operand, int o
     model_drain(t);
     uint64_t old = rmw_at(l, t, choose_rmw(l, t, order == SEQ_CST), op, operand, order);
     if (unlikely(E->tracing)) {
-        trace_access("rmw", addr, old, order, site, 0);
+        trace_access(NAMED("rmw"), addr, old, order, site, 0);
     }
     return old;
 }
@@ -462,19 +446,19 @@ static bool fits_behind(loc *l, const sim_thread *t, unsigned place, bool seq) {
 uint64_t model_cas(void *addr, unsigned size, uint64_t expected, uint64_t want, int order,
                    int failure, const void *site) {
     expected = cut(expected, size);
-    if (unlikely(!E->current)) {
+    if (unlikely(!is_watched())) {
         uint64_t old = raw_read(addr, size);
         if (old == expected) {
             raw_write(addr, size, want);
         }
         return old;
     }
-    sim_point();
+    point(site);
     order = mutated_order(order, site, OP_CAS);
     failure = mutated_order(failure, site, OP_CAS_FAILURE);
     sim_thread *t = E->current;
     shadow_access((uintptr_t)addr, size, false, true, site);
-    loc *l = find(addr, size);
+    loc *l = loc_find(addr, size);
     if (unlikely(!l)) {
         uint64_t old = raw_read(addr, size);
         if (old == expected) {
@@ -498,7 +482,8 @@ uint64_t model_cas(void *addr, unsigned size, uint64_t expected, uint64_t want, 
         read_at(l, t, place, failure);
     }
     if (unlikely(E->tracing)) {
-        trace_access(old == expected ? "cas" : "cas fails", addr, old, order, site, newest - place);
+        trace_access(old == expected ? NAMED("cas") : NAMED("cas fails"), addr, old, order, site,
+                     newest - place);
     }
     return old;
 }
@@ -516,10 +501,10 @@ void model_fence_thread(sim_thread *t) {
 }
 
 void model_fence(int order, const void *site) {
-    if (unlikely(!E->current)) {
+    if (unlikely(!is_watched())) {
         return;
     }
-    sim_point();
+    point(site);
     order = mutated_order(order, site, OP_FENCE);
     sim_thread *t = E->current;
     TRACE("fence %s  %s", order_name(order), site_name(site));

@@ -2,7 +2,7 @@
  * shadow.c: each 8 bytes that are watched have a cell: the last accesses, seven at most, and which
  * words in it are used atomically. Watched are the arena (heap, stacks) and the program's data.
  *
- * A slot: bits 48-63 the run's stamp, 24-47 the thread's time, 16-23 the bytes, 8-10 the thread,
+ * A slot: bits 48-63 the run's stamp, 24-47 the thread's time, 16-23 the bytes, 8-15 the thread,
  * then flags. Those of this run come first. A race: two accesses to one byte, one of them a write,
  * not both atomic, neither happens before the other.
  */
@@ -17,7 +17,8 @@
 #define STAMP(slot) ((slot) >> 48)
 #define TIME(slot) ((uint32_t)((slot) >> 24) & 0xffffffu)
 #define BYTES(slot) ((unsigned)((slot) >> 16) & 0xffu)
-#define THREAD(slot) ((unsigned)((slot) >> 8) & 7u)
+#define THREAD(slot) ((unsigned)((slot) >> 8) & 0xffu)
+#define IN_ANY_RUN(slot) ((slot) << 16 >> 16)
 
 cell *cell_of(uintptr_t addr) {
     uintptr_t off = addr - (uintptr_t)E->arena;
@@ -31,15 +32,48 @@ cell *cell_of(uintptr_t addr) {
     return NULL;
 }
 
+/* For the test kit, which shows both accesses (race.c). */
+static void keep(cell *c, uint64_t earlier, unsigned flags, const void *site) {
+#if TH_KIT
+    kit_access(&E->race_steps[1], flags & WRITE, flags & ATOMIC, site);
+    E->race_cell = c;
+    E->race_slot = IN_ANY_RUN(earlier);
+#else
+    (void)c, (void)earlier, (void)flags, (void)site;
+#endif
+}
+
+/* In a run that is traced again, the earlier of two accesses. */
+static void keep_earlier(const cell *c, uint64_t slot, const void *site) {
+#if TH_KIT
+    if (c == E->race_cell && IN_ANY_RUN(slot) == E->race_slot) {
+        kit_access(&E->race_steps[0], slot & (WRITE | GONE), slot & ATOMIC, site);
+    }
+#else
+    (void)c, (void)slot, (void)site;
+#endif
+}
+
 static void race(uintptr_t addr, bool write, bool atomic, uint64_t slot, const void *site) {
+#if TH_KIT
+    (void)addr, (void)atomic, (void)slot, (void)site;
+    fail("race", "nothing orders this %s and an earlier access to the same memory",
+         write ? "write" : "read");
+#else
     fail("race", "%s%s of %p by thread %u at %s, against %s%s by thread %u",
          atomic ? "atomic " : "", write ? "write" : "read", (void *)addr, me(), site_name(site),
          slot & ATOMIC ? "atomic " : "", slot & WRITE ? "write" : "read", THREAD(slot));
+#endif
 }
 
 static void gone(uintptr_t addr, const void *site) {
+#if TH_KIT
+    (void)addr, (void)site;
+    fail("use-after-free", "the memory is not allocated");
+#else
     fail("use-after-free", "%p is not allocated; thread %u at %s", (void *)addr, me(),
          site_name(site));
+#endif
 }
 
 /* Its own store that is still in the buffer comes first. */
@@ -59,6 +93,9 @@ static inline void check_cell(cell *c, uintptr_t addr, unsigned bytes, unsigned 
     unsigned self = me();
     uint64_t mine = (uint64_t)E->stamp << 48 | (uint64_t)t->now.order[self] << 24 |
                     (uint64_t)bytes << 16 | (uint64_t)self << 8 | flags;
+    if (unlikely(E->tracing)) {
+        keep_earlier(c, mine, site);
+    }
     unsigned old_slot = CELL_SLOTS; /* a slot that this access replaces */
     unsigned i;
     for (i = 0; i < CELL_SLOTS; i++) {
@@ -70,6 +107,7 @@ static inline void check_cell(cell *c, uintptr_t addr, unsigned bytes, unsigned 
             break;
         }
         if (unlikely(s & GONE)) {
+            keep(c, s, flags, site);
             gone(addr, site);
         }
         if (!(BYTES(s) & bytes)) {
@@ -77,6 +115,7 @@ static inline void check_cell(cell *c, uintptr_t addr, unsigned bytes, unsigned 
         }
         bool ordered = THREAD(s) == self || TIME(s) <= t->now.order[THREAD(s)];
         if (!ordered && ((s | flags) & WRITE) && !(s & flags & ATOMIC)) {
+            keep(c, s, flags, site);
             race(addr, flags & WRITE, flags & ATOMIC, s, site);
         }
         /* An access that races with the old one also races with this one. */
@@ -96,10 +135,19 @@ static inline void check_cell(cell *c, uintptr_t addr, unsigned bytes, unsigned 
 /* After a plain store its words begin a new history when they are next used atomically. */
 static void forget(cell *c, unsigned bytes) {
     for (unsigned half = 0; half < 2; half++) {
-        if (c->loc[half] >> 16 == E->stamp) {
-            unsigned reach = half ? 0xf0 : E->locs[c->loc[half] & 0xffff].size == 8 ? 0xff : 0x0f;
+        unsigned next = c->loc[half] >> 16 == E->stamp ? (c->loc[half] & 0xffff) + 1 : 0;
+        c->loc[half] = 0;
+        while (next) { /* those that keep their histories */
+            loc *l = &E->locs[next - 1];
+            unsigned reach = ((1u << l->size) - 1) << (l->addr & 7);
+            unsigned at = next - 1;
+            next = l->next;
             if (bytes & reach) {
-                c->loc[half] = 0;
+                l->next = (uint16_t)E->locs_free;
+                E->locs_free = at + 1;
+            } else {
+                l->next = (uint16_t)(c->loc[half] ? (c->loc[half] & 0xffff) + 1 : 0);
+                c->loc[half] = (uint32_t)E->stamp << 16 | at;
             }
         }
     }
@@ -171,6 +219,9 @@ void shadow_freed(uintptr_t addr, size_t size, const void *site) {
         cell *c = cell_of(at);
         if (c) {
             c->slots[0] = (uint64_t)E->stamp << 48 | GONE;
+            if (unlikely(E->tracing)) {
+                keep_earlier(c, c->slots[0], site);
+            }
             c->loc[0] = c->loc[1] = 0;
         }
     }

@@ -18,7 +18,7 @@
     } while (0)
 #define WATCH(addr, size, write)                                                                   \
     do {                                                                                           \
-        if (likely(E && E->current)) {                                                             \
+        if (is_watched()) {                                                                        \
             if (write) {                                                                           \
                 OWN_FIRST(addr, size);                                                             \
             }                                                                                      \
@@ -76,6 +76,18 @@ PLAIN(4)
 PLAIN(8)
 PLAIN(16)
 
+/* Of C++: the pointers to tables of virtual functions. */
+void __tsan_vptr_update(void **a, void *value);
+void __tsan_vptr_update(void **a, void *value) {
+    if (*a != value) {
+        WATCH(a, sizeof *a, true);
+    }
+}
+void __tsan_vptr_read(void **a);
+void __tsan_vptr_read(void **a) {
+    WATCH(a, sizeof *a, false);
+}
+
 void __tsan_read_range(void *a, size_t size);
 void __tsan_read_range(void *a, size_t size) {
     WATCH(a, size, false);
@@ -123,6 +135,11 @@ void *__wrap_memset(void *to, int value, size_t n) {
     }
     return __real_memset(to, value, n);
 }
+
+/* Newer compilers call these instead. */
+void *__tsan_memcpy(void *to, const void *from, size_t n) __attribute__((alias("__wrap_memcpy")));
+void *__tsan_memmove(void *to, const void *from, size_t n) __attribute__((alias("__wrap_memmove")));
+void *__tsan_memset(void *to, int value, size_t n) __attribute__((alias("__wrap_memset")));
 
 /* ---- atomics ---- */
 
