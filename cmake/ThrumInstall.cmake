@@ -21,9 +21,9 @@ install(TARGETS ${installed} EXPORT thrum-targets)
 install(FILES include/thrum.h TYPE INCLUDE)
 install(DIRECTORY include/thrum TYPE INCLUDE FILES_MATCHING PATTERN "tls.h" EXCLUDE PATTERN "tls.hpp" EXCLUDE PATTERN "mpi.h" EXCLUDE
   PATTERN "test.h" EXCLUDE PATTERN "test.hpp" EXCLUDE PATTERN "*.h" PATTERN "*.hpp")
-# The test kit: thrum::test and thrum::test_real, thrum-test.pc and thrum-test-real.pc.
+# The test kit: thrum::test, thrum::test_race and thrum::test_real, thrum-test.pc, thrum-test-race.pc and thrum-test-real.pc.
 if(TARGET thrum_test)
-  install(TARGETS thrum_test thrum_test_real EXPORT thrum-targets)
+  install(TARGETS thrum_test thrum_test_race thrum_test_real EXPORT thrum-targets)
   install(DIRECTORY include/thrum TYPE INCLUDE FILES_MATCHING PATTERN "test.h" PATTERN "test.hpp")
 endif()
 # The headers of compat/: thrum::compat, thrum::compat_static, thrum-compat.pc.
@@ -56,7 +56,7 @@ install(FILES ${PROJECT_BINARY_DIR}/thrum.pc ${PROJECT_BINARY_DIR}/thrum-compat.
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 if(TARGET thrum_test)
-  foreach(pc thrum-test thrum-test-real)
+  foreach(pc thrum-test thrum-test-race thrum-test-real)
     configure_file(cmake/${pc}.pc.in ${PROJECT_BINARY_DIR}/${pc}.pc @ONLY)
     install(FILES ${PROJECT_BINARY_DIR}/${pc}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
   endforeach()

@@ -36,7 +36,7 @@ add_custom_target(thrum_kit_points DEPENDS ${kit_dir}/inner.o ${kit_dir}/points_
 
 file(GLOB kit_sources CONFIGURE_DEPENDS testkit/*.c)
 list(FILTER kit_sources EXCLUDE REGEX "/race.c")
-add_library(thrum_kit OBJECT ${kit_sources} ${kit_dir}/points_calls.S)
+add_library(thrum_kit OBJECT ${kit_sources} testkit/tsan_names.S ${kit_dir}/points_calls.S)
 add_dependencies(thrum_kit thrum_kit_points)
 target_compile_definitions(thrum_kit PRIVATE SIM_THREADS=32)
 
@@ -52,7 +52,8 @@ foreach(part thrum_kit_inside thrum_kit)
   thrum_flags_installed(${part})
 endforeach()
 
-# One object, whose only global names are the public calls and those of the heap and of exits: a program may have a `fail` of its own.
+# One object, whose only global names are the public calls and those of the heap and of exits, and
+# those of tsan_names.S: a program may have a `fail` of its own.
 add_custom_command(OUTPUT ${kit_dir}/kit.o
   COMMAND ${CMAKE_C_COMPILER} -r -nostdlib -o ${kit_dir}/whole.o ${kit_dir}/inner.o $<TARGET_OBJECTS:thrum_kit>
   COMMAND ${CMAKE_OBJCOPY} --localize-hidden --wildcard --localize-symbol=kit_* ${kit_dir}/whole.o ${kit_dir}/kit.o

@@ -1,11 +1,13 @@
 # libthrum-test-race: libthrum-test for tests that are compiled by -fsanitize=thread. The simulator's model of memory
 # (tests/sim) takes the place of the sanitizer's run time, so the library itself is compiled that way, too.
 
-set(race_options -fsanitize=thread -fno-optimize-sibling-calls) # a place is where a callback returns to
+# For programs as well; race.pc has the same. A place is where a callback returns to, so calls at the end stay calls. gcc
+# reports no fills and copies that it expands itself, so it must call ours.
+set(race_program -fsanitize=thread -fno-optimize-sibling-calls -fno-builtin-memset -fno-builtin-memcpy -fno-builtin-memmove
+  $<$<COMPILE_LANG_AND_ID:C,GNU>:-Wno-tsan> $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-tsan>)
+set(race_options ${race_program})
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
-  # gcc reports no fills and copies that it expands itself, so it must call ours.
-  list(APPEND race_options -fno-builtin-memset -fno-builtin-memcpy -fno-builtin-memmove -Wno-tsan
-    "SHELL:--param tsan-instrument-func-entry-exit=0")
+  list(APPEND race_options "SHELL:--param tsan-instrument-func-entry-exit=0")
 else()
   list(APPEND race_options "SHELL:-mllvm -tsan-instrument-func-entry-exit=0")
 endif()
@@ -24,7 +26,9 @@ add_custom_command(OUTPUT ${race_dir}/inner.o ${race_dir}/points_calls.S
   COMMAND ${CMAKE_C_COMPILER} -r -nostdlib -o ${race_dir}/all.o
     $<TARGET_OBJECTS:thrum_race_watched> $<TARGET_OBJECTS:thrum_race_platform>
   COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/testkit/make_points ${race_dir}/all.o ${race_dir} ${CMAKE_NM}
-  COMMAND ${CMAKE_OBJCOPY} --redefine-syms=${race_dir}/points.syms ${race_dir}/all.o ${race_dir}/inner.o
+  # Its constructors are the compiler's calls of __tsan_init, by which race.c knows the program's objects.
+  COMMAND ${CMAKE_OBJCOPY} --redefine-syms=${race_dir}/points.syms -R .init_array* -R .rela.init_array*
+    ${race_dir}/all.o ${race_dir}/inner.o
   DEPENDS thrum_race_watched $<TARGET_OBJECTS:thrum_race_watched> thrum_race_platform
     $<TARGET_OBJECTS:thrum_race_platform> testkit/make_points
   COMMAND_EXPAND_LISTS VERBATIM)
@@ -55,10 +59,12 @@ foreach(part thrum_race_watched thrum_race_platform)
   target_compile_options(${part} PRIVATE "SHELL:-include ${CMAKE_CURRENT_SOURCE_DIR}/src/base/mark.h")
 endforeach()
 
-# One object, as libthrum-test is; the names that compilers call for each access stay global.
+# One object, as libthrum-test is; the names that compilers call for each access are global, too. They are
+# weak, so that a program that also has the sanitizer's library links, and builds.c can say that it must not.
 add_custom_command(OUTPUT ${race_dir}/kit.o
   COMMAND ${CMAKE_C_COMPILER} -r -nostdlib -o ${race_dir}/whole.o ${race_dir}/inner.o $<TARGET_OBJECTS:thrum_race>
-  COMMAND ${CMAKE_OBJCOPY} --wildcard --localize-symbol=kit_* ${race_dir}/whole.o ${race_dir}/kit.o
+  COMMAND ${CMAKE_OBJCOPY} --localize-hidden --wildcard --localize-symbol=kit_* --weaken-symbol=__tsan_*
+    ${race_dir}/whole.o ${race_dir}/kit.o
   DEPENDS thrum_race thrum_race_points ${race_dir}/inner.o $<TARGET_OBJECTS:thrum_race>
   COMMAND_EXPAND_LISTS VERBATIM)
 add_library(thrum_test_race STATIC ${race_dir}/kit.o)
@@ -68,5 +74,6 @@ set_target_properties(thrum_test_race PROPERTIES OUTPUT_NAME thrum-test-race EXP
 target_include_directories(thrum_test_race INTERFACE
   $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_compile_definitions(thrum_test_race INTERFACE THRUM_NO_INLINE=1)
-target_compile_options(thrum_test_race INTERFACE ${THRUM_PROBED_STACKS} ${race_options})
+target_compile_options(thrum_test_race INTERFACE ${THRUM_PROBED_STACKS} ${race_program})
+target_link_libraries(thrum_test_race INTERFACE ${CMAKE_DL_LIBS})
 target_link_options(thrum_test_race INTERFACE LINKER:--wrap=memcpy,--wrap=memmove,--wrap=memset)

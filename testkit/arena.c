@@ -142,10 +142,6 @@ void arena_came_from(void *ptr, const char *what, uintptr_t after) {
     b->after = after;
 }
 
-void arena_freed_at(void *ptr, uintptr_t after) {
-    ((block *)ptr - 1)->freed_after = after;
-}
-
 bool arena_freed(const void *addr, arena_block *out) {
     for (const block *b = E->freed_blocks; b; b = b->live_next) {
         if ((const char *)addr >= (const char *)(b + 1) &&
@@ -185,7 +181,12 @@ void sim_memory_free(void *ptr) {
     E->freed_blocks = b;
     __real_memset(ptr, (int)(ARENA_FREED & 0xff), b->size);
 #endif
-    shadow_freed((uintptr_t)ptr, b->size, __builtin_return_address(0));
+#if TH_KIT
+    const void *site = (const void *)b->freed_after;
+#else
+    const void *site = __builtin_return_address(0);
+#endif
+    shadow_freed((uintptr_t)ptr, b->size, site);
     if (E->limits.reuse && b->size / 16 < CLASSES) {
         b->next = E->free_blocks[b->size / 16];
         E->free_blocks[b->size / 16] = b;

@@ -362,6 +362,7 @@ typedef struct engine {
     void (*run_begins)(void);
     void (*run_ended)(void);      /* called after each run, outside of it */
     const struct cell *race_cell; /* where the last race was, and the earlier access there */
+    uintptr_t race_addr;
     uint64_t race_slot;
     sim_step race_steps[2]; /* the two accesses, if a traced run came there again */
 
@@ -383,9 +384,16 @@ void fail(const char *fault, const char *format, ...)
     __attribute__((noreturn, format(printf, 2, 3)));
 /* A place that the report of the fault names; before the call of fail. */
 void spot(uintptr_t after, const char *label, ...) __attribute__((format(printf, 2, 3)));
+#if TH_KIT
+extern _Thread_local char kit_here; /* its address tells a real thread from others (heap.c) */
+#endif
 /* Whether the caller is in a run, in which its accesses count. */
 static inline bool is_watched(void) {
+#if TH_KIT
+    return likely(E && E->current && !E->inspecting && E->real_thread == &kit_here);
+#else
     return likely(E && E->current && !E->inspecting);
+#endif
 }
 static inline unsigned me(void) {
     return (unsigned)(E->current - E->threads);
@@ -439,6 +447,8 @@ cell *cell_of(uintptr_t addr); /* NULL if the word is not watched */
 bool kit_is_quiet(const void *site);
 /* A step of a traced run: the place that it returns to. */
 void kit_step(const char *what, const void *object, uintptr_t after);
+/* Fails the run: the access is to memory that is not, or no longer, allocated. */
+void kit_gone(uintptr_t addr, const void *site) __attribute__((noreturn));
 /* Keeps an access of the running task, for the report. */
 void kit_access(sim_step *step, bool write, bool atomic, const void *site);
 extern const memory_mode kit_mode; /* how tests run; without a model: one memory */
@@ -461,7 +471,6 @@ typedef struct arena_block {
 /* The blocks that are left at a run's end, one after another; NULL: no more. */
 const struct block *arena_next(const struct block *b, arena_block *out);
 void arena_came_from(void *ptr, const char *what, uintptr_t after);
-void arena_freed_at(void *ptr, uintptr_t after);
 /* Whether the address is in a freed block. */
 bool arena_freed(const void *addr, arena_block *out);
 /* A freed block that was written since, and where; NULL: none. */

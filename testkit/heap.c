@@ -83,10 +83,10 @@ static bool outside_begin(void) {
     return heap;
 }
 
-static _Thread_local char here; /* its address tells a real thread from others */
+_Thread_local char kit_here;
 
 static bool is_real_thread(void) {
-    return E && E->real_thread == &here;
+    return E && E->real_thread == &kit_here;
 }
 
 static void outside_lock(void) {
@@ -178,11 +178,11 @@ static bool is_block(void *ptr) {
 /* ---- the program's calls ---- */
 
 bool kit_is_outside(void) {
-    return !E || !E->current || E->inspecting || E->real_thread != &here;
+    return !E || !E->current || E->inspecting || E->real_thread != &kit_here;
 }
 
 void kit_heap_thread(void) {
-    E->real_thread = &here;
+    E->real_thread = &kit_here;
     E->process = getpid();
 }
 
@@ -267,10 +267,11 @@ static void release(void *ptr, const char *call, uintptr_t after) {
         } /* else its run is over, and its memory with it */
     } else if (is_in_arena(ptr)) {
         kit_check_locks_in(ptr, h->size, after);
-        void *base = h->base;
-        arena_count(base, true);
-        sim_memory_free(base);
-        arena_freed_at(base, after);
+        const uintptr_t last = E->current->after;
+        E->current->after = after;
+        arena_count(h->base, true);
+        sim_memory_free(h->base);
+        E->current->after = last;
     } else if (h->freed == E->started) {
         bad_free(ptr, call, after);
     } else {

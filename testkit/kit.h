@@ -42,6 +42,12 @@ bool kit_options_check(const thrum_test_options *options);
 /* Whether an argument is an option of the kit, and whether the next one is its value. */
 bool kit_is_option(const char *argument, bool *with_next);
 
+/* ---- builds.c ---- */
+
+bool kit_build_is_wrong(void); /* and a line says so */
+/* Ends the program if it has the thread sanitizer's library, or needs thrum::test_race. */
+void kit_refuse_tsan(void);
+
 /* ---- session.c, kit.c ---- */
 
 int kit_run(const thrum_test_options *options, thrum_fn test, void *arg, bool of_main);
@@ -81,6 +87,12 @@ const sim_step *kit_last_step(uint64_t run); /* of the task with this number; or
 void kit_name_task(const sim_step *step, char text[48]);
 /* The name of a static object, or "mutex #2" for the second of its kind. False: not known. */
 bool kit_name_object(const void *object, char text[80]);
+
+/* ---- lone.c, race.c ---- */
+
+/* The end of a report, if no access of the program to memory was watched, although they could be.
+ */
+void kit_print_unwatched(void);
 
 /* ---- report.c ---- */
 

@@ -23,6 +23,8 @@ static const explained sentences[] = {
     {"held", "The owner of a lock must unlock it before the owner ends or the lock is freed."},
     {"use-after-free", "Memory was used after free, or a call of the library, had freed it."},
     {"double-free", "Memory was freed twice."},
+    {"race", "Both may happen at once: a lock, a channel, a join or atomics must order them."},
+    {"out-of-bounds", "The access is before or behind a block or a stack."},
     {"exit", "To end a test, return from its function: exit would end all schedules."},
     {"hang", "A task or thread made no call of the library for more than ten seconds."},
     {"abort", "The library has detected a mistake in a call."},

@@ -304,6 +304,9 @@ int kit_run(const thrum_test_options *options, thrum_fn test, void *arg, bool of
     if (!test || (options && (options->size < sizeof *options || !kit_options_check(options)))) {
         return -EINVAL;
     }
+    if (kit_build_is_wrong()) {
+        return of_main ? 2 : -EINVAL;
+    }
     if (!E) {
         setvbuf(stdout, malloc(BUFSIZ), _IOLBF, BUFSIZ); /* its own would be a run's memory */
         kit_watch_exit();
@@ -333,6 +336,7 @@ int kit_run(const thrum_test_options *options, thrum_fn test, void *arg, bool of
     kit_locals_copy();
     const int result = run_session();
     kit_mute(false);
+    kit_print_unwatched();
     engine_data_put_back();
     engine_signals_give_back();
     return result;

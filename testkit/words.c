@@ -127,7 +127,8 @@ bool kit_name_object(const void *object, char text[80]) {
 static void print_call(FILE *out, const sim_step *step) {
     const char *kind;
     char object[80];
-    if (kind_of(step->what, &kind) && kit_name_object(step->object, object)) {
+    const bool atomic = step->object && strncmp(step->what, "atomic ", 7) == 0;
+    if ((atomic || kind_of(step->what, &kind)) && kit_name_object(step->object, object)) {
         fprintf(out, "%s (%s)", step->what, object);
     } else {
         fprintf(out, "%s", step->what);
@@ -234,9 +235,11 @@ void kit_print_steps(FILE *out, bool whole) {
     free(lines);
 }
 
-/* The two accesses of a race, or to memory that was freed. */
+/* The two accesses of a race. */
 void kit_print_race(FILE *out) {
-    fprintf(out, "\n  The accesses:\n");
+    char object[80];
+    const bool named = kit_name_static((const void *)E->race_addr, object, sizeof object);
+    fprintf(out, "\n  The accesses%s%s:\n", named ? " to " : "", named ? object : "");
     for (unsigned i = 0; i < 2; i++) {
         const sim_step *step = &E->race_steps[i];
         const uintptr_t addresses[] = {step->after - 1, step->fn};

@@ -13,10 +13,11 @@
 
 bool kit_is_outside(void); /* heap.c */
 
+/* Weak: the thread sanitizer has them, too, and builds.c then says that it must not be there. */
 #pragma GCC visibility push(default)
-int __cxa_guard_acquire(uint8_t *guard);
-void __cxa_guard_release(uint8_t *guard);
-void __cxa_guard_abort(uint8_t *guard);
+int __cxa_guard_acquire(uint8_t *guard) __attribute__((weak));
+void __cxa_guard_release(uint8_t *guard) __attribute__((weak));
+void __cxa_guard_abort(uint8_t *guard) __attribute__((weak));
 #pragma GCC visibility pop
 
 static thrum_mutex lock = THRUM_MUTEX_INIT;

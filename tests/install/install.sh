@@ -69,8 +69,9 @@ fi
 kit=
 if [ -f "$build/libthrum-test.a" ]; then
     kit=kit
-    for file in "$prefix/include/thrum/test.h" "$libdir/libthrum-test.a" "$libdir/libthrum-test-real.a" \
-        "$libdir/pkgconfig/thrum-test.pc" "$libdir/pkgconfig/thrum-test-real.pc"; do
+    for file in "$prefix/include/thrum/test.h" "$libdir/libthrum-test.a" "$libdir/libthrum-test-race.a" \
+        "$libdir/libthrum-test-real.a" "$libdir/pkgconfig/thrum-test.pc" "$libdir/pkgconfig/thrum-test-race.pc" \
+        "$libdir/pkgconfig/thrum-test-real.pc"; do
         [ -f "$file" ] || { echo "not installed: $file"; exit 1; }
     done
     if nm -g --defined-only "$libdir/libthrum.a" | grep -E ' (thrum_test|kit)_| malloc$'; then
@@ -132,7 +133,7 @@ fi
 
 # Nothing that is installed tells where it was built. (A compiler's cache may have it from elsewhere.)
 source=$(cd "$here/../.." && pwd)
-for library in libthrum.a libthrum.so ${kit:+libthrum-test.a libthrum-test-real.a} ${tls:+libthrum-tls.a libthrum-tls.so}; do
+for library in libthrum.a libthrum.so ${kit:+libthrum-test.a libthrum-test-race.a libthrum-test-real.a} ${tls:+libthrum-tls.a libthrum-tls.so}; do
     if readelf --debug-dump=info "$libdir/$library" 2>/dev/null |
         grep -m 1 'DW_AT_comp_dir.*: /'; then
         echo "$library was built there, and says so"
@@ -314,6 +315,24 @@ if [ -n "$kit" ]; then
     one kit_c99_static "$cc" consumer_test.c -std=c99 -static $(pkg-config --cflags --libs thrum-test)
     one kit_c99_real "$cc" consumer_test.c -DREAL -std=c99 $(pkg-config --cflags --libs thrum-test-real)
     [ -z "$language" ] || one kit_cxx17 $cxx consumer_test.cpp -std=c++17 $(pkg-config --cflags --libs thrum-test)
+    # Races: -fsanitize=thread for the compiler, but not for the linker. The program with one is found out.
+    watched() { # NAME COMPILER FILE FLAGS...
+        name=$1 compiler=$2 file=$3
+        shift 3
+        "$compiler" $warnings "$@" $(pkg-config --cflags thrum-test-race) -c "$work/consumer/$file" -o "$work/$name.o"
+        "$compiler" "$work/$name.o" -o "$work/$name" $(pkg-config --libs thrum-test-race)
+        "$work/$name"
+    }
+    watched kit_race_c99 "$cc" consumer_test.c -std=c99
+    if ldd "$work/kit_race_c99" | grep -e libthrum -e libtsan; then exit 1; fi
+    if watched kit_race_found "$cc" consumer_test.c -std=c99 -DRACE=1 >"$work/race.txt"; then exit 1; fi
+    grep -q '^  race: nothing orders this' "$work/race.txt"
+    grep -q '^  The accesses to count:' "$work/race.txt"
+    [ -z "$language" ] || watched kit_race_cxx17 $cxx consumer_test.cpp -std=c++17
+    # Wrong builds say so.
+    "$cc" "$work/kit_race_c99.o" -o "$work/kit_wrong" $(pkg-config --libs thrum-test)
+    if "$work/kit_wrong" 2>"$work/wrong.txt"; then exit 1; fi
+    grep -q 'link with thrum::test_race' "$work/wrong.txt"
 fi
 if [ -n "$language" ]; then
     one cxx17_shared $cxx consumer.cpp -std=c++17 $(pkg-config --cflags --libs thrum)

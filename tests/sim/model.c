@@ -201,7 +201,9 @@ static void trace_access(const char *what, const void *addr, uint64_t value, int
                          const void *site, unsigned from) {
 #if TH_KIT
     if (!E->quiet) {
-        kit_step(from ? "atomic load of an old value" : what, NULL, (uintptr_t)site);
+        const uintptr_t at = (uintptr_t)addr - (uintptr_t)E->data;
+        kit_step(from ? "atomic load of an old value" : what, at < E->data_size ? addr : NULL,
+                 (uintptr_t)site);
     }
 #endif
     note("%s %s %p %s %llu%s  %s", what, order_name(order), addr, "=", (unsigned long long)value,

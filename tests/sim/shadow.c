@@ -33,13 +33,14 @@ cell *cell_of(uintptr_t addr) {
 }
 
 /* For the test kit, which shows both accesses (race.c). */
-static void keep(cell *c, uint64_t earlier, unsigned flags, const void *site) {
+static void keep(cell *c, uintptr_t addr, uint64_t earlier, unsigned flags, const void *site) {
 #if TH_KIT
+    E->race_addr = addr;
     kit_access(&E->race_steps[1], flags & WRITE, flags & ATOMIC, site);
     E->race_cell = c;
     E->race_slot = IN_ANY_RUN(earlier);
 #else
-    (void)c, (void)earlier, (void)flags, (void)site;
+    (void)c, (void)addr, (void)earlier, (void)flags, (void)site;
 #endif
 }
 
@@ -47,7 +48,7 @@ static void keep(cell *c, uint64_t earlier, unsigned flags, const void *site) {
 static void keep_earlier(const cell *c, uint64_t slot, const void *site) {
 #if TH_KIT
     if (c == E->race_cell && IN_ANY_RUN(slot) == E->race_slot) {
-        kit_access(&E->race_steps[0], slot & (WRITE | GONE), slot & ATOMIC, site);
+        kit_access(&E->race_steps[0], slot & WRITE, slot & ATOMIC, site);
     }
 #else
     (void)c, (void)slot, (void)site;
@@ -56,9 +57,9 @@ static void keep_earlier(const cell *c, uint64_t slot, const void *site) {
 
 static void race(uintptr_t addr, bool write, bool atomic, uint64_t slot, const void *site) {
 #if TH_KIT
-    (void)addr, (void)atomic, (void)slot, (void)site;
-    fail("race", "nothing orders this %s and an earlier access to the same memory",
-         write ? "write" : "read");
+    (void)addr, (void)atomic, (void)site;
+    fail("race", "nothing orders this %s and an earlier %s of the same memory",
+         write ? "write" : "read", slot & WRITE ? "write" : "read");
 #else
     fail("race", "%s%s of %p by thread %u at %s, against %s%s by thread %u",
          atomic ? "atomic " : "", write ? "write" : "read", (void *)addr, me(), site_name(site),
@@ -68,8 +69,7 @@ static void race(uintptr_t addr, bool write, bool atomic, uint64_t slot, const v
 
 static void gone(uintptr_t addr, const void *site) {
 #if TH_KIT
-    (void)addr, (void)site;
-    fail("use-after-free", "the memory is not allocated");
+    kit_gone(addr, site);
 #else
     fail("use-after-free", "%p is not allocated; thread %u at %s", (void *)addr, me(),
          site_name(site));
@@ -107,7 +107,6 @@ static inline void check_cell(cell *c, uintptr_t addr, unsigned bytes, unsigned 
             break;
         }
         if (unlikely(s & GONE)) {
-            keep(c, s, flags, site);
             gone(addr, site);
         }
         if (!(BYTES(s) & bytes)) {
@@ -115,7 +114,7 @@ static inline void check_cell(cell *c, uintptr_t addr, unsigned bytes, unsigned 
         }
         bool ordered = THREAD(s) == self || TIME(s) <= t->now.order[THREAD(s)];
         if (!ordered && ((s | flags) & WRITE) && !(s & flags & ATOMIC)) {
-            keep(c, s, flags, site);
+            keep(c, addr, s, flags, site);
             race(addr, flags & WRITE, flags & ATOMIC, s, site);
         }
         /* An access that races with the old one also races with this one. */
@@ -219,9 +218,6 @@ void shadow_freed(uintptr_t addr, size_t size, const void *site) {
         cell *c = cell_of(at);
         if (c) {
             c->slots[0] = (uint64_t)E->stamp << 48 | GONE;
-            if (unlikely(E->tracing)) {
-                keep_earlier(c, c->slots[0], site);
-            }
             c->loc[0] = c->loc[1] = 0;
         }
     }

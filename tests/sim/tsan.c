@@ -26,9 +26,14 @@
         }                                                                                          \
     } while (0)
 
+/* The names that compilers call; all else in the test kit's library is local to it. */
+#pragma GCC visibility push(default)
+
+#if !TH_KIT /* else race.c has it */
 void __tsan_init(void);
 void __tsan_init(void) {
 }
+#endif
 void __tsan_func_entry(void *pc);
 void __tsan_func_entry(void *pc) {
     (void)pc;
@@ -97,6 +102,8 @@ void __tsan_write_range(void *a, size_t size) {
     WATCH(a, size, true);
 }
 
+#pragma GCC visibility pop
+
 void sim_wrote(const void *addr, size_t size) {
     WATCH(addr, size, true);
 }
@@ -104,6 +111,8 @@ void sim_wrote(const void *addr, size_t size) {
 void sim_reads(const void *addr, size_t size) {
     WATCH(addr, size, false);
 }
+
+#pragma GCC visibility push(default)
 
 /* Copies and fills that a compiler made of assignments; the linker sends them here (--wrap). */
 void *__real_memcpy(void *to, const void *from, size_t n);
@@ -206,3 +215,5 @@ void __tsan_atomic_signal_fence(int order);
 void __tsan_atomic_signal_fence(int order) {
     (void)order;
 }
+
+#pragma GCC visibility pop
