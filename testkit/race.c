@@ -18,8 +18,14 @@ static unsigned objects; /* of the program, compiled by -fsanitize=thread */
 #pragma GCC visibility push(default)
 void __tsan_init(void);
 #pragma GCC visibility pop
+/* While the C library knows of one thread only, the headers of C++ count references plainly. */
+extern char __libc_single_threaded __attribute__((weak, visibility("default")));
+
 void __tsan_init(void) {
     objects++;
+    if (&__libc_single_threaded) {
+        __libc_single_threaded = 0;
+    }
     kit_refuse_tsan();
 }
 

@@ -43,13 +43,20 @@ foreach(name tcp unix udp serve)
   set_tests_properties(kit/sockets_${name} PROPERTIES LABELS "kit;quick" TIMEOUT 600 COST 10)
 endforeach()
 
-# Kernels whose bugs are races of memory.
-kit_program(kit_race thrum_test_race kit/main.c kit/race/race.c)
-kit_program(kit_race_real thrum_test_real kit/main.c kit/race/race.c)
+# Kernels whose bugs are races of memory; and all other kernels, which have none without their bugs.
+set(race_kernels kit/main.c kit/race/race.c kit/race/orders.c)
+if(CMAKE_CXX_COMPILER)
+  list(APPEND race_kernels kit/race/race.cpp)
+endif()
+kit_program(kit_race thrum_test_race ${race_kernels})
+kit_program(kit_race_real thrum_test_real ${race_kernels})
 target_include_directories(kit_race PRIVATE kit)
 target_include_directories(kit_race_real PRIVATE kit)
+kit_program(kit_kernels_race thrum_test_race ${kernels})
 add_dependencies(kit_race kit_race_real)
-kit_test(race run.py 50 $<TARGET_FILE:kit_race> $<TARGET_FILE:kit_race_real>)
+kit_test(race run.py 150 $<TARGET_FILE:kit_race> $<TARGET_FILE:kit_race_real>)
+kit_test(no_race run.py 100 $<TARGET_FILE:kit_kernels_race> $<TARGET_FILE:kit_kernels_real> 300 --corrected)
+add_dependencies(kit_kernels_race kit_kernels_real)
 
 # Kernels in C++.
 if(CMAKE_CXX_COMPILER)
@@ -57,6 +64,9 @@ if(CMAKE_CXX_COMPILER)
   kit_program(kit_cpp_real thrum_test_real kit/cpp/cpp.cpp)
   add_dependencies(kit_cpp kit_cpp_real)
   kit_test(cpp run.py 50 $<TARGET_FILE:kit_cpp> $<TARGET_FILE:kit_cpp_real>)
+  kit_program(kit_cpp_race thrum_test_race kit/cpp/cpp.cpp)
+  add_dependencies(kit_cpp_race kit_cpp_real)
+  kit_test(cpp_no_race run.py 30 $<TARGET_FILE:kit_cpp_race> $<TARGET_FILE:kit_cpp_real> 300 --corrected)
 endif()
 
 # Faults that the kit finds by itself, loops that are none, and orders that are counted by hand.
