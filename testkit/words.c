@@ -45,6 +45,8 @@ static bool is_only(const sim_step *step) {
 
 /* "reader", or "reader 3.1" if several tasks run that function. */
 static void name_of(const sim_step *step, const char *function, char text[48]) {
+    static const char unnamed[] = "(anonymous namespace)::";
+    function += strncmp(function, unnamed, sizeof unnamed - 1) ? 0 : sizeof unnamed - 1;
     function = kit_is_of_headers(function) ? "task" : function;
     if (!step->run || (step->name[0] && is_only(step))) {
         snprintf(text, 48, "%s", step->name);

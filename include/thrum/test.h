@@ -9,6 +9,10 @@
  * threads share these thread-locals. The data of shared libraries, and memory that was allocated
  * before the first run, are not restored.
  *
+ * thrum::test_race (-lthrum-test-race), for programs that are compiled with -fsanitize=thread, and
+ * linked without it, also reports data races, and lets loads of the program's atomics return old
+ * values as C11 allows.
+ *
  * thrum::test defines THRUM_NO_INLINE, so that each call goes through the library and may be
  * interrupted there. In C, no call is inline, so objects that are compiled without THRUM_NO_INLINE
  * are tested as well.

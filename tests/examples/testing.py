@@ -31,6 +31,8 @@ SESSIONS = [
     ("pool real", "real", "./pool-real", 0),
     ("retry", "bugs", "./retry", 1),
     ("retry fixed", "fixed", "./retry", 0),
+    ("settings", "bugs", "./settings", 1),
+    ("settings fixed", "fixed", "./settings", 0),
 ]
 
 
