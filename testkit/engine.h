@@ -361,6 +361,7 @@ typedef struct engine {
     int64_t (*first_timer)(void); /* the first deadline of a task */
     void (*run_begins)(void);
     void (*run_ended)(void);      /* called after each run, outside of it */
+    bool unwatched; /* the scheduler starts or stops: its accesses to memory are as in one thread */
     const struct cell *race_cell; /* where the last race was, and the earlier access there */
     uintptr_t race_addr;
     uint64_t race_slot;
@@ -390,7 +391,8 @@ extern _Thread_local char kit_here; /* its address tells a real thread from othe
 /* Whether the caller is in a run, in which its accesses count. */
 static inline bool is_watched(void) {
 #if TH_KIT
-    return likely(E && E->current && !E->inspecting && E->real_thread == &kit_here);
+    return likely(E && E->current && !E->inspecting && !E->unwatched &&
+                  E->real_thread == &kit_here);
 #else
     return likely(E && E->current && !E->inspecting);
 #endif

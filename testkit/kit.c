@@ -182,6 +182,7 @@ void kit_body(void) {
     const kit_test *test = kit_test_now();
     thrum_config config;
     thrum_handle *handle;
+    E->unwatched = !kit_atomics; /* most of a run's accesses are these, and none is the test's */
     INNER(thrum_config_init)(&config);
     config.workers = test->workers;
     config.policy = kit_policies[test->policy];
@@ -192,6 +193,7 @@ void kit_body(void) {
         fail("limit", "the scheduler cannot be started");
     }
     run.runs = true;
+    E->unwatched = false;
     thrum_attr attr;
     INNER(thrum_attr_init)(&attr);
     attr.sched = run.sched;
@@ -205,6 +207,7 @@ void kit_body(void) {
     check_tasks();
     kit_check_end();
     run.runs = false;
+    E->unwatched = !kit_atomics;
     if (INNER(thrum_sched_stop)(run.sched) != 0) {
         fail("limit", "the scheduler cannot be stopped");
     }

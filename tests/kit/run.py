@@ -40,7 +40,7 @@ def without_addresses(text):
 
 def faults_of_bug(kernel, fault):
     status, first = run(kernel)
-    found = re.search(r"^  (\w+): .*", first, re.M)
+    found = re.search(r"^  ([\w-]+): .*", first, re.M)
     if status != 1 or not found or found.group(1) != fault:
         yield "the bug is not found as %s, but (%d):\n%s" % (fault, status, first)
         return

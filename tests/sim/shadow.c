@@ -192,6 +192,9 @@ void shadow_access(uintptr_t addr, size_t size, bool write, bool atomic, const v
 
 /* Every access to it must be known to be done: to give it back is to write to all of it. */
 void shadow_unmapped(uintptr_t addr, size_t size, const void *site) {
+    if (!is_watched()) {
+        return;
+    }
     for (uintptr_t at = addr; at < addr + size; at += 8) {
         cell *c = cell_of(at);
         if (STAMP(c->slots[0]) == E->stamp) {
@@ -211,7 +214,10 @@ void shadow_fresh(uintptr_t addr, size_t size) {
 }
 
 void shadow_freed(uintptr_t addr, size_t size, const void *site) {
-    if (site && E->current) { /* freeing is a write to all of it */
+    if (!is_watched()) {
+        return;
+    }
+    if (site) { /* freeing is a write to all of it */
         shadow_access(addr, size, true, false, site);
     }
     for (uintptr_t at = addr; at < addr + size; at += 8) {

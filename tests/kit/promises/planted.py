@@ -5,7 +5,8 @@ Each promise of the kit can be broken, and its test notices.
   tests/kit/promises/planted.py BUILD [NAME...]
 
 For each fault of planted.txt (or these): changes its lines in a copy of the file, compiles that as BUILD does, links the kit with
-it, and runs the test of promises.py that must fail. Without a fault that test passes.
+it, and runs the test of promises.py that must fail. Without a fault that test passes. A test with the name of a kernel of
+tests/kit/race, as in kernel:by_mutex, is for libthrum-test-race: run.py must find the kernel's bug, and nothing without it.
 """
 import json
 import os
@@ -20,18 +21,26 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 BUILD = os.path.abspath(sys.argv[1])
 
 
+WATCHED = ["-fsanitize=thread", "-fno-optimize-sibling-calls", "-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset"]
+
+
+def is_kernel(test):
+    return test.startswith("kernel:")
+
+
 def faults():
     """(name, file, test, lines, lines in their place) of each fault."""
-    parts = re.split(r"^\[(\w+)\] (\S+) (\w+)\n", open(os.path.join(HERE, "planted.txt")).read(), flags=re.M)[1:]
+    parts = re.split(r"^\[(\w+)\] (\S+) ([\w:]+)\n", open(os.path.join(HERE, "planted.txt")).read(), flags=re.M)[1:]
     for name, file, test, body in zip(*[iter(parts)] * 4):
         old, new = ("\n".join(line[1:] for line in body.splitlines() if line[:1] == sign) for sign in "-+")
         yield name, file, test, old, new
 
 
-def commands():
+def commands(races):
     """The compiler's command for each object of the kit, by source."""
     entries = json.load(open(os.path.join(BUILD, "compile_commands.json")))
-    kit = {os.path.basename(e["file"]): shlex.split(e["command"]) for e in entries if "/thrum_kit.dir/" in e["command"]}
+    part = "/thrum_race.dir/" if races else "/thrum_kit.dir/"
+    kit = {os.path.basename(e["file"]): shlex.split(e["command"]) for e in entries if part in e["command"]}
     if not kit:
         sys.exit("planted.py: no commands of the kit in %s" % BUILD)
     return kit
@@ -41,9 +50,23 @@ def output_of(command):
     return os.path.join(BUILD, command[command.index("-o") + 1])
 
 
+def link_race(work, kit, program, objects):
+    compiler = kit["kit.c"][0]
+    mine = [os.path.join(work, "kernels_%d.o" % i) for i in range(3)]
+    for source, to in zip(["main.c", "race/race.c", "race/orders.c"], mine):
+        if not os.path.exists(to):
+            subprocess.run([compiler, "-O1", *WATCHED, "-c", os.path.join(ROOT, "tests", "kit", source), "-I",
+                            os.path.join(ROOT, "include"), "-I", os.path.join(ROOT, "tests", "kit"), "-o", to], check=True)
+    subprocess.run([compiler, *mine, os.path.join(BUILD, "kit-race/inner.o"), *objects,
+                    "-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset", "-o", program], check=True)
+
+
 def link(work, kit, program, replaced=None, by=None):
     compiler = kit["kit.c"][0]
     objects = [by if source == replaced else output_of(command) for source, command in kit.items()]
+    if "race.c" in kit:
+        link_race(work, kit, program, objects)
+        return
     promises = os.path.join(work, "promises.o")
     if not os.path.exists(promises):
         subprocess.run([compiler, "-O1", "-c", os.path.join(HERE, "promises.c"), "-I", os.path.join(ROOT, "include"), "-o", promises],
@@ -53,12 +76,18 @@ def link(work, kit, program, replaced=None, by=None):
 
 def outcome(program, test):
     """Whether the test passes, and what it prints."""
-    done = subprocess.run([os.path.join(HERE, "promises.py"), program, "--only", test], stdout=subprocess.PIPE, text=True)
+    command = [os.path.join(HERE, "promises.py"), program, "--only", test]
+    if is_kernel(test):
+        command = [os.path.join(ROOT, "tests/kit/run.py"), program, os.path.join(BUILD, "tests/kit_race_real"), "300", "--only",
+                   test.partition(":")[2]]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     return done.returncode == 0, done.stdout
 
 
 def plant(work, kit, file, old, new):
-    text = open(os.path.join(ROOT, "testkit", file)).read()
+    path = os.path.join(ROOT, "testkit", file)
+    path = path if os.path.exists(path) else os.path.join(ROOT, "tests/sim", file)
+    text = open(path).read()
     if text.count(old) != 1:
         return None
     copy = os.path.join(work, file)
@@ -67,18 +96,15 @@ def plant(work, kit, file, old, new):
     command = list(kit[file])
     command[command.index("-o") + 1] = copy + ".o"
     command[command.index("-c") + 1] = copy
-    subprocess.run([*command, "-w", "-Wno-error"], cwd=BUILD, check=True)
+    subprocess.run([*command, "-w", "-Wno-error", "-I", os.path.dirname(path)], cwd=BUILD, check=True)
     return copy + ".o"
 
 
-def main():
+def bad_of(listed, kit):
     bad = 0
-    kit = commands()
-    wanted = set(sys.argv[2:])
     with tempfile.TemporaryDirectory() as work:
         program = os.path.join(work, "promises")
         link(work, kit, program)
-        listed = [fault for fault in faults() if not wanted or fault[0] in wanted]
         for test in sorted({fault[2] for fault in listed}):
             well, text = outcome(program, test)
             if not well:
@@ -87,17 +113,28 @@ def main():
         for name, file, test, old, new in listed:
             planted = plant(work, kit, file, old, new)
             if not planted:
-                print("%s: its lines are not once in testkit/%s" % (name, file))
+                print("%s: its lines are not once in %s" % (name, file))
                 bad += 1
                 continue
             link(work, kit, program, file, planted)
             well, text = outcome(program, test)
+            failed = "1 kernels" if is_kernel(test) else "FAILED " + test
             if well:
                 print("%s: %s does not notice" % (name, test))
                 bad += 1
-            elif "FAILED " + test not in text:
+            elif failed not in text:
                 print("%s: %s does not fail, but:\n%s" % (name, test, text))
                 bad += 1
+    return bad
+
+
+def main():
+    wanted = set(sys.argv[2:])
+    listed = [fault for fault in faults() if not wanted or fault[0] in wanted]
+    bad = 0
+    for races in (False, True):
+        some = [fault for fault in listed if is_kernel(fault[2]) == races]
+        bad += bad_of(some, commands(races)) if some else 0
     print("%d faults, %d not found" % (len(listed), bad))
     return bad != 0 or not listed
 

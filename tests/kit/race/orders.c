@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static int data[4];
 
@@ -445,8 +446,11 @@ KERNEL(by_tcp, "race") {
     return by_socket("tcp:127.0.0.1:0");
 }
 
+#define FILE_OF_SOCKET "/tmp/thrum-race-of-a-test"
+
 KERNEL(by_unix, "race") {
-    return by_socket("unix:/tmp/thrum-sockets-of-a-test");
+    (void)unlink(FILE_OF_SOCKET); /* of the real system, where another run may have left it */
+    return by_socket("unix:" FILE_OF_SOCKET);
 }
 
 /* ---- atomics ---- */
