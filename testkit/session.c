@@ -223,6 +223,7 @@ static int search(void) {
     const unsigned most = S->options.workers ? S->options.workers : SEARCHED;
     uint64_t runs = 0;
     unsigned complete = 0; /* the search is complete up to this number of workers */
+    unsigned old = OLD_ALL; /* and with so many old values, at least */
     distinct_begin(S->options.runs);
     for (unsigned workers = 1; workers <= most && complete == workers - 1; workers++) {
         tally t = {0};
@@ -237,6 +238,7 @@ static int search(void) {
         }
         runs += t.runs;
         complete += t.complete;
+        old = t.complete && t.old < old ? t.old : old;
     }
     const uint32_t last = take_log();
     kit_mute(false);
@@ -245,9 +247,13 @@ static int search(void) {
         printf("NOT complete with %u worker%s (--runs); ", complete + 1, complete ? "s" : "");
     }
     if (complete) {
-        printf("complete at %s, up to %u preemption%s, for %s%u worker%s, policy %s\n",
+        char values[40] = "";
+        if (kit_mode != M_SEQ && old != OLD_ALL) {
+            snprintf(values, sizeof values, ", %u old value%s", old, old == 1 ? "" : "s");
+        }
+        printf("complete at %s, up to %u preemption%s%s, for %s%u worker%s, policy %s\n",
                kit_atomics ? "atomics" : "calls", S->world.preemptions,
-               S->world.preemptions == 1 ? "" : "s", complete > 1 ? "1 to " : "", complete,
+               S->world.preemptions == 1 ? "" : "s", values, complete > 1 ? "1 to " : "", complete,
                complete > 1 ? "s" : "", policy_names[S->test.policy]);
     } else {
         printf("nothing is complete\n");
