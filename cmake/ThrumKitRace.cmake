@@ -12,6 +12,13 @@ else()
   list(APPEND race_options "SHELL:-mllvm -tsan-instrument-func-entry-exit=0")
 endif()
 
+# Calls of programs that go to the library instead.
+set(race_wrapped memcpy memmove memset pthread_mutex_lock pthread_mutex_trylock pthread_mutex_unlock pthread_rwlock_rdlock
+  pthread_rwlock_tryrdlock pthread_rwlock_wrlock pthread_rwlock_trywrlock pthread_rwlock_unlock pthread_once)
+list(TRANSFORM race_wrapped PREPEND "--wrap=")
+list(JOIN race_wrapped "," race_wraps)
+set(pc_race_wraps "-Wl,${race_wraps}")
+
 set(race_watched ${kit_inside})
 list(FILTER race_watched EXCLUDE REGEX "/platform/|/(absent|socket).c")
 set(race_platform ${kit_inside})
@@ -35,7 +42,7 @@ add_custom_command(OUTPUT ${race_dir}/inner.o ${race_dir}/points_calls.S
 
 add_custom_target(thrum_race_points DEPENDS ${race_dir}/inner.o ${race_dir}/points_calls.S)
 
-set(race_sources ${kit_sources} testkit/race.c)
+set(race_sources ${kit_sources} testkit/pthread.c testkit/race.c)
 list(FILTER race_sources EXCLUDE REGEX "/lone.c")
 foreach(part locs model seqcst shadow tsan)
   list(APPEND race_sources tests/sim/${part}.c)
@@ -76,4 +83,4 @@ target_include_directories(thrum_test_race INTERFACE
 target_compile_definitions(thrum_test_race INTERFACE THRUM_NO_INLINE=1)
 target_compile_options(thrum_test_race INTERFACE ${THRUM_PROBED_STACKS} ${race_program})
 target_link_libraries(thrum_test_race INTERFACE ${CMAKE_DL_LIBS})
-target_link_options(thrum_test_race INTERFACE LINKER:--wrap=memcpy,--wrap=memmove,--wrap=memset)
+target_link_options(thrum_test_race INTERFACE "LINKER:${race_wraps}")

@@ -202,6 +202,7 @@ echo "find_package:"
     done
     for suffix in ${kit:+c ${language:+cpp}}; do
         build/kit_${suffix}_test | grep '1000 schedules passed, .* distinct' || { echo "no test: kit_${suffix}_test"; exit 1; }
+        build/kit_${suffix}_test_race | grep '1000 schedules passed, .* distinct'
         build/kit_${suffix}_test_real | grep 'runs passed in real time'
     done
     for kind in ${language:+shared static}; do

@@ -5,6 +5,7 @@
 #include "kernels.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -211,6 +212,74 @@ static int adds_under_rwlock(void *arg) {
 KERNEL(by_rwlock, "race") {
     go(adds_under_rwlock, NULL);
     go(adds_under_rwlock, NULL);
+    join_all();
+    return 0;
+}
+
+/* Of the C library. */
+static pthread_mutex_t plain = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t plain_rw = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_once_t plain_once = PTHREAD_ONCE_INIT;
+
+static int adds_under_pthread(void *arg) {
+    (void)arg;
+    for (int i = 0; i < 2; i++) {
+        if (fixed) {
+            THRUM_TEST(pthread_mutex_lock(&plain) == 0);
+        }
+        total++;
+        if (fixed) {
+            THRUM_TEST(pthread_mutex_unlock(&plain) == 0);
+        }
+    }
+    return 0;
+}
+
+KERNEL(by_pthread_mutex, "race") {
+    go(adds_under_pthread, NULL);
+    go(adds_under_pthread, NULL);
+    go(adds_under_pthread, NULL);
+    join_all();
+    THRUM_TEST(total == 6);
+    return 0;
+}
+
+static int adds_under_pthread_rwlock(void *arg) {
+    (void)arg;
+    THRUM_TEST(pthread_rwlock_rdlock(&plain_rw) == 0);
+    const int before = total;
+    THRUM_TEST(pthread_rwlock_unlock(&plain_rw) == 0);
+    THRUM_TEST((fixed ? pthread_rwlock_wrlock : pthread_rwlock_rdlock)(&plain_rw) == 0);
+    total += before >= 0;
+    THRUM_TEST(pthread_rwlock_unlock(&plain_rw) == 0);
+    return 0;
+}
+
+KERNEL(by_pthread_rwlock, "race") {
+    go(adds_under_pthread_rwlock, NULL);
+    go(adds_under_pthread_rwlock, NULL);
+    join_all();
+    return 0;
+}
+
+static void begins_once(void) {
+    writes();
+}
+
+static int reads_after_once(void *arg) {
+    (void)arg;
+    if (fixed) {
+        (void)pthread_once(&plain_once, begins_once);
+    } else if (data[0] == 0) {
+        begins_once();
+    }
+    reads();
+    return 0;
+}
+
+KERNEL(by_pthread_once, "race") {
+    go(reads_after_once, NULL);
+    go(reads_after_once, NULL);
     join_all();
     return 0;
 }

@@ -4,6 +4,8 @@
  */
 #include <atomic>
 #include <memory>
+#include <mutex>
+#include <shared_mutex>
 #include <stdexcept>
 #include <string>
 #include <string.h>
@@ -95,6 +97,54 @@ KERNEL(cpp_shared_ptr, "race") {
     for (auto &reference : references) {
         go(drops, &reference);
     }
+    join_all();
+    return 0;
+}
+
+/* ---- locks of C++ ---- */
+
+namespace {
+
+std::mutex mutex;
+std::shared_mutex shared;
+std::once_flag once;
+std::vector<std::string> names;
+std::vector<std::string> others;
+
+void reserves() {
+    names.reserve(8);
+}
+
+int adds_name(void *) {
+    if (!fixed) {
+        names.emplace_back("a");
+        return 0;
+    }
+    std::call_once(once, reserves);
+    {
+        const std::lock_guard<std::mutex> lock(mutex);
+        names.emplace_back("a");
+    }
+    const std::unique_lock<std::shared_mutex> writes(shared);
+    others.emplace_back("b");
+    return 0;
+}
+
+int counts_names(void *) {
+    std::call_once(once, reserves);
+    const std::lock_guard<std::mutex> lock(mutex);
+    const std::shared_lock<std::shared_mutex> reads(shared);
+    THRUM_TEST(names.size() + others.size() <= 6);
+    return 0;
+}
+
+} // namespace
+
+KERNEL(cpp_mutex, "race") {
+    for (int i = 0; i < 3; i++) {
+        go(adds_name, nullptr);
+    }
+    go(counts_names, nullptr);
     join_all();
     return 0;
 }
