@@ -42,7 +42,7 @@ add_custom_command(OUTPUT ${race_dir}/inner.o ${race_dir}/points_calls.S
 
 add_custom_target(thrum_race_points DEPENDS ${race_dir}/inner.o ${race_dir}/points_calls.S)
 
-set(race_sources ${kit_sources} testkit/pthread.c testkit/race.c)
+set(race_sources ${kit_sources} testkit/race/pthread.c testkit/race/race.c)
 list(FILTER race_sources EXCLUDE REGEX "/lone.c")
 foreach(part locs model seqcst shadow tsan)
   list(APPEND race_sources tests/sim/${part}.c)

@@ -360,7 +360,7 @@ typedef struct engine {
     struct itimerval every_before;
     int64_t (*first_timer)(void); /* the first deadline of a task */
     void (*run_begins)(void);
-    void (*run_ended)(void);      /* called after each run, outside of it */
+    void (*run_ended)(void); /* called after each run, outside of it */
     bool unwatched; /* the scheduler starts or stops: its accesses to memory are as in one thread */
     const struct cell *race_cell; /* where the last race was, and the earlier access there */
     uintptr_t race_addr;

@@ -222,7 +222,7 @@ static int report(uint64_t run) {
 static int search(void) {
     const unsigned most = S->options.workers ? S->options.workers : SEARCHED;
     uint64_t runs = 0;
-    unsigned complete = 0; /* the search is complete up to this number of workers */
+    unsigned complete = 0;  /* the search is complete up to this number of workers */
     unsigned old = OLD_ALL; /* and with so many old values, at least */
     distinct_begin(S->options.runs);
     for (unsigned workers = 1; workers <= most && complete == workers - 1; workers++) {

@@ -1,6 +1,7 @@
 /*
- * Settings that tasks read without a lock: a task that reloads them publishes a new block through an
- * atomic pointer. It is linked with thrum::test_race, which finds the mistake; -DFIXED corrects it.
+ * Settings that tasks read without a lock: a task that reloads them publishes a new block through
+ * an atomic pointer. It is linked with thrum::test_race, which finds the mistake of its order;
+ * -DFIXED corrects it.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -33,7 +34,7 @@ static int reload(void *arg) {
 static int request(void *arg) {
     const settings *s = atomic_load_explicit(&current, memory_order_acquire);
     (void)arg;
-    if (s != NULL) {
+    if (s) {
         THRUM_TEST(s->retries == 3);
     }
     return 0;

@@ -44,7 +44,7 @@ foreach(name tcp unix udp serve)
 endforeach()
 
 # Kernels whose bugs are races of memory; and all other kernels, which have none without their bugs.
-set(race_kernels kit/main.c kit/race/race.c kit/race/orders.c)
+set(race_kernels kit/main.c kit/race/race.c kit/race/orders.c kit/race/messages.c)
 if(CMAKE_CXX_COMPILER)
   list(APPEND race_kernels kit/race/race.cpp)
 endif()

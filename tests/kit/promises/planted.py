@@ -52,8 +52,8 @@ def output_of(command):
 
 def link_race(work, kit, program, objects):
     compiler = kit["kit.c"][0]
-    mine = [os.path.join(work, "kernels_%d.o" % i) for i in range(3)]
-    for source, to in zip(["main.c", "race/race.c", "race/orders.c"], mine):
+    mine = [os.path.join(work, "kernels_%d.o" % i) for i in range(4)]
+    for source, to in zip(["main.c", "race/race.c", "race/orders.c", "race/messages.c"], mine):
         if not os.path.exists(to):
             subprocess.run([compiler, "-O1", *WATCHED, "-c", os.path.join(ROOT, "tests", "kit", source), "-I",
                             os.path.join(ROOT, "include"), "-I", os.path.join(ROOT, "tests", "kit"), "-o", to], check=True)
@@ -86,8 +86,8 @@ def outcome(program, test):
 
 
 def plant(work, kit, file, old, new):
-    path = os.path.join(ROOT, "testkit", file)
-    path = path if os.path.exists(path) else os.path.join(ROOT, "tests/sim", file)
+    paths = [os.path.join(ROOT, folder, file) for folder in ("testkit", "testkit/race", "tests/sim")]
+    path = next(path for path in paths if os.path.exists(path))
     text = open(path).read()
     if text.count(old) != 1:
         return None

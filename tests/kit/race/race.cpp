@@ -1,6 +1,6 @@
 /*
- * race.cpp: kernels as those of orders.c, about the parts of C++ that order accesses: variables that
- * are static in a function, reference counts, virtual functions, exceptions.
+ * race.cpp: kernels as those of orders.c, about the parts of C++ that order accesses: variables
+ * that are static in a function, reference counts, virtual functions, locks, exceptions.
  */
 #include <atomic>
 #include <memory>
