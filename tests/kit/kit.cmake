@@ -55,6 +55,7 @@ target_include_directories(kit_race_real PRIVATE kit)
 kit_program(kit_kernels_race thrum_test_race ${kernels})
 add_dependencies(kit_race kit_race_real)
 kit_test(race run.py 150 $<TARGET_FILE:kit_race> $<TARGET_FILE:kit_race_real>)
+kit_test(builds race/builds.py 20 ${PROJECT_BINARY_DIR} ${CMAKE_C_COMPILER})
 kit_test(no_race run.py 100 $<TARGET_FILE:kit_kernels_race> $<TARGET_FILE:kit_kernels_real> 300 --corrected)
 add_dependencies(kit_kernels_race kit_kernels_real)
 
