@@ -1,6 +1,6 @@
 /*
- * builds.c: a test with three mistakes, for builds.py: two tasks that write, a read of freed memory,
- * a write past a block. The first argument names one.
+ * builds.c: a test with three mistakes, for builds.py: two tasks that write, a read of freed
+ * memory, a write past a block. The first argument names one.
  */
 #include <stdlib.h>
 #include <string.h>
