@@ -81,6 +81,7 @@ static struct {
     bool ends;
     bool started;
     settling *waiting;
+    sim_order order; /* of the tasks' accesses before, for libthrum-test-race */
     th_os_thread thread;
 } settler;
 
@@ -93,6 +94,7 @@ static void settler_main(void *arg) {
             continue;
         }
         sim_settle();
+        sim_order_acquire(&settler.order);
         settling *first = settler.waiting;
         settler.waiting = NULL;
         while (first) {
@@ -125,6 +127,7 @@ void thrum_test_settle(void) {
     }
     settling mine = {.event = THRUM_EVENT_INIT(THRUM_EVENT_AUTO, false), .next = settler.waiting};
     settler.waiting = &mine;
+    sim_order_release(&settler.order);
     wake_settler();
     INNER(thrum_shield_begin)();
     if (INNER(thrum_event_wait)(&mine.event) != 0) {

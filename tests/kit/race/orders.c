@@ -122,6 +122,94 @@ KERNEL(by_fork, "race") {
     return 0;
 }
 
+static int node_writes(void *arg) {
+    (void)arg;
+    writes();
+    return 0;
+}
+
+static int node_reads(void *arg) {
+    (void)arg;
+    reads();
+    return 0;
+}
+
+KERNEL(by_graph, "race") {
+    thrum_dag *dag;
+    MUST(thrum_dag_create(&dag));
+    const int before = thrum_dag_node(dag, node_writes, NULL);
+    const int after = thrum_dag_node(dag, node_reads, NULL);
+    THRUM_TEST(before >= 0 && after >= 0);
+    if (fixed) {
+        MUST(thrum_dag_edge(dag, before, after));
+    }
+    MUST(thrum_dag_run(dag));
+    reads();
+    return thrum_dag_destroy(dag);
+}
+
+/* Runs of one task: serial ones come one after another. */
+static thrum_task task;
+static thrum_event ran = THRUM_EVENT_INIT(THRUM_EVENT_AUTO, false);
+
+static void task_writes(thrum_task *self, void *arg) {
+    (void)self, (void)arg;
+    if (fixed) {
+        writes();
+    }
+    thrum_event_signal(&ran);
+    if (!fixed) {
+        writes();
+    }
+}
+
+KERNEL(by_posted_task, "race") {
+    thrum_task_init(&task, task_writes, NULL);
+    for (int i = 0; i < 3; i++) {
+        writes();
+        MUST(thrum_task_post(thrum_sched_current(), &task));
+        if (!fixed) {
+            reads();
+        }
+        MUST(thrum_event_wait(&ran));
+        reads();
+        thrum_test_settle();
+    }
+    return 0;
+}
+
+/* Objects of a pool go from one task to the next; tickets are called in their order. */
+static thrum_pool *pool;
+static thrum_tickets tickets = THRUM_TICKETS_INIT;
+
+static int borrows(void *arg) {
+    int *item;
+    thrum_ticket ticket;
+    (void)arg;
+    thrum_tickets_take(&tickets, &ticket);
+    MUST(thrum_pool_borrow(pool, (void **)&item));
+    item[0]++;
+    thrum_pool_give_back(pool, item);
+    if (fixed) {
+        MUST(thrum_ticket_wait(&ticket));
+    }
+    writes();
+    thrum_ticket_done(&ticket);
+    return 0;
+}
+
+KERNEL(by_pool_and_tickets, "race") {
+    thrum_pool_config config = THRUM_POOL_CONFIG_INIT;
+    config.item_size = sizeof(int);
+    config.capacity = 2;
+    MUST(thrum_pool_create(&pool, &config));
+    for (int i = 0; i < 4; i++) {
+        go(borrows, NULL);
+    }
+    join_all();
+    return thrum_pool_destroy(pool);
+}
+
 /* ---- locks ---- */
 
 static thrum_mutex mutex = THRUM_MUTEX_INIT;
