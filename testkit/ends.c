@@ -128,6 +128,7 @@ static void left(const char *call, int status, uintptr_t after) {
 /* For programs that have the C library's exit. */
 static void exits(void) {
     left("exit", EXIT_SUCCESS, 0);
+    kit_wait_for_report();
 }
 
 void kit_watch_exit(void) {

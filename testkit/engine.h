@@ -353,12 +353,15 @@ typedef struct engine {
     th_os_exceptions *exceptions; /* the C++ run time's, which knows one thread; or NULL */
     pid_t process;
     const void *real_thread; /* that all simulated threads run on, as kit_is_outside knows it */
+    bool crashed_beside;     /* another real thread has crashed */
     bool in_heap; /* that thread is in the heap outside of runs: no signal may leave it */
     struct sigaction before[6]; /* what the program's signals did before the session */
     void *signal_stack;
     stack_t stack_before;
     struct itimerval every_before;
     int64_t (*first_timer)(void); /* the first deadline of a task */
+    /* Whether a signal, at this address, is not the run's. */
+    bool (*is_foreign_signal)(int signal, void *context, uintptr_t at);
     void (*run_begins)(void);
     void (*run_ended)(void); /* called after each run, outside of it */
     bool unwatched; /* the scheduler starts or stops: its accesses to memory are as in one thread */

@@ -103,9 +103,13 @@ static uintptr_t instruction(const void *context) {
 }
 
 static void crashed(int signal, siginfo_t *info, void *context) {
+    if (E->is_foreign_signal && E->is_foreign_signal(signal, context, instruction(context))) {
+        return;
+    }
     if (!E->current) {
-        const char text[] = "the simulator itself crashed\n";
-        (void)!write(E->is_mute ? E->outputs[2] : 2, text, sizeof text - 1);
+        const char *text = TH_KIT ? "the program crashed outside of a run of its test\n"
+                                  : "the simulator itself crashed\n";
+        (void)!write(E->is_mute ? E->outputs[2] : 2, text, strlen(text));
         sigaction(SIGABRT, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
         abort();
     }
@@ -126,7 +130,10 @@ static void crashed(int signal, siginfo_t *info, void *context) {
 }
 
 static void tick(int signal, siginfo_t *info, void *context) {
-    (void)signal, (void)info;
+    (void)info;
+    if (E->is_foreign_signal && E->is_foreign_signal(signal, context, instruction(context))) {
+        return;
+    }
     if (E->in_heap) {
         return; /* the next tick finds it elsewhere */
     }

@@ -85,12 +85,12 @@ static bool outside_begin(void) {
 
 _Thread_local char kit_here;
 
-static bool is_real_thread(void) {
+bool kit_is_real_thread(void) {
     return E && E->real_thread == &kit_here;
 }
 
 static void outside_lock(void) {
-    if (is_real_thread()) {
+    if (kit_is_real_thread()) {
         E->in_heap = true;
     }
     while (__atomic_test_and_set(&heap->locked, __ATOMIC_ACQUIRE)) {
@@ -100,7 +100,7 @@ static void outside_lock(void) {
 
 static void outside_unlock(void) {
     __atomic_clear(&heap->locked, __ATOMIC_RELEASE);
-    if (is_real_thread()) {
+    if (kit_is_real_thread()) {
         E->in_heap = false;
     }
 }

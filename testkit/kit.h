@@ -109,6 +109,14 @@ void kit_heap_thread(void); /* the caller is the thread of all runs to come */
 /* The places of a freed block. */
 void kit_spots_of(const arena_block *block);
 
+/* Whether the caller is the real thread of the simulation. */
+bool kit_is_real_thread(void);
+
+/* ---- faults/beside.c ---- */
+
+bool kit_is_foreign_signal(int signal, void *context, uintptr_t at);
+void kit_wait_for_report(void); /* for ever, if a thread beside the simulation reports its crash */
+
 /* ---- ends.c ---- */
 
 /* Fails the run if the memory that is about to be freed has a lock in use. */

@@ -71,7 +71,8 @@ if(CMAKE_CXX_COMPILER)
 endif()
 
 # Faults that the kit finds by itself, loops that are none, and orders that are counted by hand.
-kit_program(kit_faults thrum_test kit/faults/faults.c)
+file(GLOB faults CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/kit/faults/*.c)
+kit_program(kit_faults thrum_test ${faults})
 kit_test(faults faults/faults.py 30 $<TARGET_FILE:kit_faults>)
 
 # The same source, compiled in two ways: a run does not depend on that.

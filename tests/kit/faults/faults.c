@@ -9,10 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <thrum.h>
-#include <thrum/test.h>
 
-#define MUST(call) THRUM_TEST((call) == 0)
+#include "faults.h"
 
 static thrum_mutex lock = THRUM_MUTEX_INIT;
 static thrum_rwlock rwlock = THRUM_RWLOCK_INIT;
@@ -525,7 +523,11 @@ static const struct {
              CASE(freed_pointer),
              CASE(thread_sleeps),
              CASE(two_threads),
-             CASE(unlocks)};
+             CASE(unlocks),
+             CASE(crash_beside),
+             CASE(abort_beside),
+             CASE(child_crashes),
+             CASE(ticks_beside)};
 
 int main(int argc, char **argv) {
     early = malloc(100);

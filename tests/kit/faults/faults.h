@@ -1,0 +1,18 @@
+/*
+ * faults.h: the cases of faults.c that are in other files.
+ */
+#ifndef FAULTS_H
+#define FAULTS_H
+
+#include <thrum.h>
+#include <thrum/test.h>
+
+#define MUST(call) THRUM_TEST((call) == 0)
+
+/* beside.c */
+int crash_beside(void *arg);
+int abort_beside(void *arg);
+int child_crashes(void *arg);
+int ticks_beside(void *arg);
+
+#endif
