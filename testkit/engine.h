@@ -354,6 +354,7 @@ typedef struct engine {
     pid_t process;
     const void *real_thread; /* that all simulated threads run on, as kit_is_outside knows it */
     bool crashed_beside;     /* another real thread has crashed */
+    void (*terminate_before)(void); /* the program's handler of std::terminate */
     bool in_heap; /* that thread is in the heap outside of runs: no signal may leave it */
     struct sigaction before[6]; /* what the program's signals did before the session */
     void *signal_stack;

@@ -74,6 +74,8 @@ typedef struct kit_place {
 uintptr_t kit_load_base(void);
 void kit_find_places(kit_place places[], const uintptr_t addresses[], unsigned n);
 bool kit_is_of_headers(const char *function);
+/* Of a name of C++: without the arguments and the anonymous namespace. */
+void kit_shorten(char *name);
 const char *kit_place_text(const kit_place *place);
 /* "cache+16" for an address of the program's data; false for others. */
 bool kit_name_static(const void *object, char *text, size_t size);
@@ -116,6 +118,12 @@ bool kit_is_real_thread(void);
 
 bool kit_is_foreign_signal(int signal, void *context, uintptr_t at);
 void kit_wait_for_report(void); /* for ever, if a thread beside the simulation reports its crash */
+
+/* ---- faults/thrown.c ---- */
+
+/* An exception that nobody catches fails the run from now on; or does as before. */
+void kit_terminate_begin(void);
+void kit_terminate_end(void);
 
 /* ---- ends.c ---- */
 

@@ -52,6 +52,17 @@ bool kit_is_of_headers(const char *function) {
     return strncmp(function, "thrum::", 7) == 0 || strncmp(function, "std::", 5) == 0;
 }
 
+void kit_shorten(char *name) {
+    static const char nowhere[] = "(anonymous namespace)::";
+    for (char *at = strstr(name, nowhere); at; at = strstr(at, nowhere)) {
+        memmove(at, at + sizeof nowhere - 1, strlen(at + sizeof nowhere - 1) + 1);
+    }
+    char *const arguments = strchr(name, '(');
+    if (arguments && arguments > name && !strstr(name, "lambda") && !strstr(name, "operator")) {
+        *arguments = '\0';
+    }
+}
+
 /*
  * Reads one answer of addr2line: the address, and for each of the functions that are inlined there
  * its name and place, the innermost first. It takes the first one that is the program's own.
@@ -69,6 +80,7 @@ static void read_places(FILE *answer, kit_place places[], unsigned n) {
         }
         kit_place one = {"", ""};
         line[strcspn(line, "\n")] = '\0';
+        kit_shorten(line);
         snprintf(one.function, sizeof one.function, "%.63s", line);
         if (getline(&line, &size, answer) <= 0) {
             break;

@@ -27,6 +27,8 @@ static const explained sentences[] = {
     {"out-of-bounds", "The access is before or behind a block or a stack."},
     {"exit", "To end a test, return from its function: exit would end all schedules."},
     {"hang", "A task or thread made no call of the library for more than ten seconds."},
+    {"exception",
+     "No function catches the exception. If a task or thread should survive it, catch it there."},
     {"abort", "The library has detected a mistake in a call."},
 };
 

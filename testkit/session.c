@@ -341,7 +341,9 @@ int kit_run(const thrum_test_options *options, thrum_fn test, void *arg, bool of
     kit_atomics = S->options.atomics;
     engine_data_copy();
     kit_locals_copy();
+    kit_terminate_begin();
     const int result = run_session();
+    kit_terminate_end();
     kit_mute(false);
     kit_print_unwatched();
     engine_data_put_back();

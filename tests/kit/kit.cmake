@@ -73,7 +73,12 @@ endif()
 # Faults that the kit finds by itself, loops that are none, and orders that are counted by hand.
 file(GLOB faults CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/kit/faults/*.c)
 kit_program(kit_faults thrum_test ${faults})
-kit_test(faults faults/faults.py 30 $<TARGET_FILE:kit_faults>)
+if(CMAKE_CXX_COMPILER)
+  kit_program(kit_faults_cpp thrum_test kit/faults/thrown.cpp)
+  add_dependencies(kit_faults kit_faults_cpp)
+  set(faults_cpp $<TARGET_FILE:kit_faults_cpp>)
+endif()
+kit_test(faults faults/faults.py 30 $<TARGET_FILE:kit_faults> ${faults_cpp})
 
 # The same source, compiled in two ways: a run does not depend on that.
 kit_program(kit_promises thrum_test kit/promises/promises.c)

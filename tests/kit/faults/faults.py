@@ -2,7 +2,7 @@
 """
 The test kit's reports of faults that it finds by itself, the loops that are no faults, and its counts of orders.
 
-  tests/kit/faults/faults.py PROGRAM
+  tests/kit/faults/faults.py PROGRAM [PROGRAM_CPP]
 
 PROGRAM is made of the sources beside this file. For each case: the options, the exit status, and texts of the report in their order.
 """
@@ -86,20 +86,28 @@ CASES = [
     ("prints_and_fails", "", 1, ["a line", "FAILED", "THRUM_TEST(thrum_test_random() % 4 != 0)"]),
     ("advanced", "--trace --runs 1", 0, ["2.000000000 s", "thrum_test_advance", "5.000000000 s", "thrum_now"]),
 ]
+ODD = ["exception: odd_number: 3 is odd\n", "thrown at " + line_of("throw odd", file="thrown.cpp")]
+CASES_CPP = [
+    ("of_a_task", "", 1, ODD + ["after the call of thrum_yield at " + line_of("thrum_yield()", file="thrown.cpp"), "\n    task_throws "]),
+    ("of_a_thread", "", 1, ["exception: no_exception\n", "thrown at " + line_of("throw no_", file="thrown.cpp")]),
+    ("of_the_test", "", 1, ["exception: odd_number: 3 is odd"]),
+    ("of_a_lambda", "", 1, ODD),
+    ("terminates", "", 1, ["exit: the test called std::terminate", "called at " + line_of("std::terminate()", file="thrown.cpp")]),
+]
 # The orders of aabb that so many preemptions allow, counted by hand; as many for one worker as for two.
 ORDERS = {0: "aabb bbaa", 1: "aabb abba baab bbaa", 2: "aabb abab abba baab baba bbaa"}
 FOUR = ["%d%d%d%d" % (a, b, c, d) for a in range(1, 5) for b in range(1, 5) for c in range(1, 5) for d in range(1, 5)
         if len({a, b, c, d}) == 4]
 
 
-def run(arguments, **environment):
-    done = subprocess.run([PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+def run(arguments, program=PROGRAM, **environment):
+    done = subprocess.run([program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           env={"PATH": os.environ["PATH"], **environment})
     return done.returncode, done.stdout
 
 
-def wrong_in_case(name, options, status, texts):
-    found, report = run([name, *options.split()])
+def wrong_in_case(program, name, options, status, texts):
+    found, report = run([name, *options.split()], program)
     if found != status:
         yield "status %d:\n%s" % (found, report)
         return
@@ -118,7 +126,7 @@ def wrong_in_case(name, options, status, texts):
     if status and not again and not name.endswith("_beside"):
         yield "nothing repeats it:\n%s" % report
     elif again:
-        second = run(again.group(1).split())[1]
+        second = run(again.group(1).split(), program)[1]
         if report.split("\n  ", 1)[1] != second.split("\n  ", 1)[1]:
             yield "%s reports something else:\n%s\n%s" % (again.group(0), report, second)
 
@@ -133,10 +141,11 @@ def orders(name, candidates, *options):
 
 def main():
     bad = 0
-    for case in CASES:
-        for text in wrong_in_case(*case):
-            print("%s %s: %s" % (case[0], case[1], text))
-            bad += 1
+    for program, cases in zip(sys.argv[1:], (CASES, CASES_CPP)):
+        for case in cases:
+            for text in wrong_in_case(program, *case):
+                print("%s %s: %s" % (case[0], case[1], text))
+                bad += 1
     for workers in "12":
         for preemptions, expected in ORDERS.items():
             found = orders("order_of_two", ORDERS[2].split(), "--workers", workers, "--preemptions", str(preemptions))
