@@ -77,6 +77,8 @@ bool kit_is_of_headers(const char *function);
 /* Of a name of C++: without the arguments and the anonymous namespace. */
 void kit_shorten(char *name);
 const char *kit_place_text(const kit_place *place);
+/* If most places had no line: how to get them. */
+void kit_print_lines_missing(FILE *out);
 /* "cache+16" for an address of the program's data; false for others. */
 bool kit_name_static(const void *object, char *text, size_t size);
 

@@ -30,12 +30,28 @@ uintptr_t kit_load_base(void) {
 extern char __executable_start[];
 extern char etext[];
 
+static struct {
+    unsigned found, missing; /* lines of the program's code */
+    bool answered;           /* addr2line */
+} lines;
+
+void kit_print_lines_missing(FILE *out) {
+    if (lines.missing && !lines.answered) {
+        fprintf(out, "\n  Install addr2line (binutils) to see the lines of the source.\n");
+    } else if (lines.missing > lines.found) {
+        fprintf(out, "\n  Compile with -g to see the lines of the source.\n");
+    }
+}
+
+static bool is_own(uintptr_t address) {
+    return address >= (uintptr_t)__executable_start && address < (uintptr_t)etext;
+}
+
 /* A function of a shared object, or an address within the program. */
 static void name_without_lines(kit_place *place, uintptr_t address) {
     Dl_info info;
-    const bool own = address >= (uintptr_t)__executable_start && address < (uintptr_t)etext;
     place->where[0] = '\0';
-    if (own) {
+    if (is_own(address)) {
         snprintf(place->function, sizeof place->function, "0x%zx",
                  (size_t)(address - kit_load_base()));
     } else if (dladdr((void *)address, &info) && info.dli_fname) {
@@ -74,6 +90,7 @@ static void read_places(FILE *answer, kit_place places[], unsigned n) {
     bool taken = false;
     while (getline(&line, &size, answer) > 0) {
         if (strncmp(line, "0x", 2) == 0) {
+            lines.answered = true;
             next++;
             taken = false;
             continue;
@@ -120,6 +137,12 @@ void kit_find_places(kit_place places[], const uintptr_t addresses[], unsigned n
         pclose(answer);
     }
     free(command);
+    for (unsigned i = 0; i < n; i++) {
+        const char *number = strrchr(places[i].where, ':');
+        const bool known = number && number[1] != '?';
+        lines.found += known;
+        lines.missing += !known && is_own(addresses[i]);
+    }
 }
 
 const char *kit_place_text(const kit_place *place) {

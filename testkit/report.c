@@ -312,6 +312,7 @@ void kit_print_run(FILE *out, bool whole) {
     } else if (tasks || strcmp(E->fault, "deadlock") == 0) {
         print_waits(out);
     }
+    kit_print_lines_missing(out);
     E->current = NULL;
     E->inspecting = false;
 }

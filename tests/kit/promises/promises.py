@@ -173,6 +173,17 @@ def test_any_name_of_the_program_will_do():
         demand(os.listdir(folder) == [os.path.basename(program)], os.listdir(folder))
 
 
+def test_a_report_explains_missing_lines():
+    with tempfile.TemporaryDirectory() as folder:
+        program = os.path.join(folder, "bare")
+        subprocess.run(["objcopy", "--strip-debug", PROGRAM, program], check=True)
+        text = fails("bad_order", "check", program=program)
+        demand("Compile with -g to see the lines" in text, text)
+        text = fails("bad_order", "check", PATH=folder)
+        demand("Install addr2line" in text, text)
+    demand("Compile with" not in fails("bad_order", "check"), "lines are not missing")
+
+
 def test_a_test_runs_no_tests():
     passes("runs_within", "--runs", "20")
 
