@@ -63,7 +63,7 @@ void controller_begin(void) {
     E->idle = 0;
     E->other_scheds = false;
     E->buffers = 0;
-    E->steps = 0;
+    steps_begin();
     E->sleeps = 0;
     E->now = 1000000000;
     E->current = NULL;
@@ -398,8 +398,8 @@ static uint32_t fresh(uint32_t others) {
 
 static void schedule(bool may_stay) {
     E->current->loops = 0;
-    if (unlikely(++E->steps > E->world->steps_max)) {
-        fail("livelock", "more than %u steps", E->world->steps_max);
+    if (unlikely(++E->steps > E->steps_next)) {
+        steps_over();
     }
     for (;;) {
         if (unlikely(!E->runnable)) {

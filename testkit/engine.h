@@ -34,16 +34,17 @@
 #ifndef SIM_THREADS
 #define SIM_THREADS 8
 #endif
-#define HISTORY 8u      /* stores of one word that a load can still see */
-#define STALE_MAX 3u    /* how often in a row a thread sees an old value, at most */
-#define BUFFER 16u      /* stores that a store buffer holds */
-#define LOCS_MAX 8192u  /* words that are used atomically, at a time in one run */
-#define LOG_MAX 131072u /* decisions of a run */
+#define HISTORY 8u     /* stores of one word that a load can still see */
+#define STALE_MAX 3u   /* how often in a row a thread sees an old value, at most */
+#define BUFFER 16u     /* stores that a store buffer holds */
+#define LOCS_MAX 8192u /* words that are used atomically, at a time in one run */
 #if TH_KIT
+#define LOG_MAX (1u << 24) /* decisions of a run */
 #define ARENA_BYTES ((size_t)1 << 30)
 #define DATA_BYTES ((size_t)64 << 20) /* room for data and bss of the program */
 #define STACK_BYTES ((size_t)256 << 10)
 #else
+#define LOG_MAX 131072u
 #define ARENA_BYTES ((size_t)64 << 20)
 #define DATA_BYTES ((size_t)4 << 20)
 #define STACK_BYTES ((size_t)64 << 10)
@@ -246,6 +247,8 @@ typedef struct engine {
     uint64_t paused;   /* the step of that */
     unsigned buffers;  /* threads with something in their store buffers */
     uint64_t steps;
+    uint64_t steps_next; /* where steps_over looks at the run; and the tasks begun by then */
+    uint64_t tasks_half;
     uint64_t sleeps;
     int64_t now;
     uint16_t stamp;
@@ -360,7 +363,8 @@ typedef struct engine {
     void *signal_stack;
     stack_t stack_before;
     struct itimerval every_before;
-    int64_t (*first_timer)(void); /* the first deadline of a task */
+    int64_t (*first_timer)(void);  /* the first deadline of a task */
+    uint64_t (*tasks_begun)(void); /* so far */
     /* Whether a signal, at this address, is not the run's. */
     bool (*is_foreign_signal)(int signal, void *context, uintptr_t at);
     void (*run_begins)(void);
@@ -409,6 +413,8 @@ static inline unsigned me(void) {
 void strategy_begin(void);
 unsigned strategy_thread(uint32_t others, bool may_stay, unsigned extras);
 bool exhaustive_next(void);
+void steps_begin(void);
+void steps_over(void); /* more steps than steps_next; fails the run if that is its limit */
 uint64_t rng(void);
 
 /* ---- locs.c ---- */

@@ -163,6 +163,14 @@ int64_t kit_first_timer(void) {
     return first;
 }
 
+uint64_t kit_tasks_begun(void) {
+    uint64_t begun = 0;
+    for (unsigned i = 0; run.runs && i < run.sched->workers_regular; i++) {
+        begun += run.sched->workers[i].counters.xtasks_started;
+    }
+    return begun;
+}
+
 static int root(void *arg) {
     const kit_test *test = arg;
     INNER(thrum_set_name)("test");

@@ -55,6 +55,7 @@ const kit_test *kit_test_now(void);
 extern const thrum_policy
     kit_policies[]; /* for kit_test.policy: any (policy_any.c), sharded, fifo */
 int64_t kit_first_timer(void);
+uint64_t kit_tasks_begun(void);
 void kit_body(void);      /* a run, in its first thread */
 void kit_dump(FILE *out); /* after the run: all tasks, with their waits */
 

@@ -21,7 +21,7 @@ static const char usage[] =
     "  --preemptions N  exhaustive: at most N preemptions in a schedule (2)\n"
     "  --granularity G  calls: tasks switch at calls of the library; atomics: also inside\n"
     "                   the library, at each atomic operation (calls)\n"
-    "  --steps N        at most N steps in a schedule; more are a livelock (100000)\n"
+    "  --steps N        at most N steps in a schedule; with more, the run fails (100000)\n"
     "  --replay TEXT    runs only the schedule TEXT, which the report of a failure has\n"
     "  --trace          prints each call of the failing, the replayed or the last schedule\n"
     "  --output         shows the test's output in every schedule, not only in the one that\n"

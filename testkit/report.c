@@ -18,7 +18,11 @@ typedef struct explained {
 static const explained sentences[] = {
     {"deadlock",
      "None of them can continue: each waits for something that only another one could do."},
-    {"livelock", "The run does not end within its limit of steps (--steps)."},
+    {"livelock",
+     "No task began in the second half of the steps: perhaps tasks wait in loops for each "
+     "other. If they have much to do, raise the limit (--steps)."},
+    {"steps", "If this is no endless loop, make the test smaller, or "
+              "raise the limit of steps (--steps)."},
     {"leak", "At its end, the test has left something that it should have joined or freed."},
     {"held", "The owner of a lock must unlock it before the owner ends or the lock is freed."},
     {"use-after-free", "Memory was used after free, or a call of the library, had freed it."},

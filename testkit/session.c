@@ -320,6 +320,7 @@ int kit_run(const thrum_test_options *options, thrum_fn test, void *arg, bool of
         kit_heap_begin();
         E->still = true;
         E->first_timer = kit_first_timer;
+        E->tasks_begun = kit_tasks_begun;
         E->is_foreign_signal = kit_is_foreign_signal;
         E->run_begins = kit_locals_put_back;
         E->run_ended = kit_run_ended;

@@ -69,6 +69,26 @@ void strategy_begin(void) {
     }
 }
 
+void steps_begin(void) {
+    E->steps = 0;
+    E->steps_next = E->world->steps_max / (E->tasks_begun ? 2 : 1);
+}
+
+/* A run in which tasks begin up to its end may just be long. */
+void steps_over(void) {
+    const unsigned most = E->world->steps_max;
+    const uint64_t begun = E->tasks_begun ? E->tasks_begun() : 0;
+    if (E->steps_next < most) {
+        E->steps_next = most;
+        E->tasks_half = begun;
+    } else if (begun > E->tasks_half) {
+        fail("steps", "more than %u steps; %llu task%s began in the second half of them", most,
+             (unsigned long long)(begun - E->tasks_half), begun - E->tasks_half == 1 ? "" : "s");
+    } else {
+        fail("livelock", "more than %u steps", most);
+    }
+}
+
 /* Whether this is one of the run's special steps. */
 static bool change_at(uint64_t step) {
     for (unsigned i = 0; i < E->changes_count; i++) {
@@ -86,7 +106,7 @@ static bool change_here(void) {
 
 static unsigned log_choice(sim_what what, unsigned n, unsigned choice) {
     if (unlikely(E->log_count >= LOG_MAX)) {
-        fail("livelock", "too many decisions");
+        fail(TH_KIT ? "steps" : "livelock", "more than %u decisions", LOG_MAX);
     }
     E->log[E->log_count] = (uint8_t)choice;
     E->log_options[E->log_count] = (uint8_t)n;

@@ -86,7 +86,7 @@ typedef struct thrum_test_options {
      */
     unsigned workers;
     unsigned preemptions; /* at most so many in a schedule of an exhaustive search; 2 by default */
-    unsigned steps;       /* at most so many in a schedule; more are a livelock */
+    unsigned steps;       /* at most so many in a schedule; with more, the run fails */
     bool atomics;         /* tasks also switch inside the library, at each atomic operation */
     bool trace;           /* prints each call of the failing, the replayed or the last schedule */
     bool output; /* shows the test's output in each schedule, not only in the reported one */

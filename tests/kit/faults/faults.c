@@ -433,6 +433,23 @@ static int thread_local_is_new(void *arg) {
     return 0;
 }
 
+/* ---- long runs ---- */
+
+static int does_nothing(void *arg) {
+    (void)arg;
+    return 0;
+}
+
+static int many_tasks(void *arg) {
+    (void)arg;
+    for (int i = 0; i < 100000; i++) {
+        thrum_handle *h;
+        MUST(thrum_spawn(&h, does_nothing, NULL));
+        MUST(thrum_join(h, NULL));
+    }
+    return 0;
+}
+
 static int prints(void *arg) {
     (void)arg;
     printf("a line\n");
@@ -524,6 +541,7 @@ static const struct {
              CASE(thread_sleeps),
              CASE(two_threads),
              CASE(unlocks),
+             CASE(many_tasks),
              CASE(crash_beside),
              CASE(abort_beside),
              CASE(child_crashes),

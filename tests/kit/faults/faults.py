@@ -81,6 +81,8 @@ CASES = [
     ("abort_beside", "", 1, ["crash: a thread outside of the simulation crashed: signal 6"]),
     ("child_crashes", "--runs 10", 0, ["10 schedules passed"]),
     ("ticks_beside", "--runs 10", 0, ["10 schedules passed"]),
+    ("many_tasks", "--runs 1", 1, ["steps: more than 100000 steps; ", " tasks began", "raise the limit of steps (--steps)"]),
+    ("many_tasks", "--runs 3 --steps 10000000", 0, ["3 schedules passed"]),
     ("prints", "", 0, PASSED),
     ("prints", "--trace", 0, PASSED + ["the schedule passed"]),
     ("prints_and_fails", "", 1, ["a line", "FAILED", "THRUM_TEST(thrum_test_random() % 4 != 0)"]),

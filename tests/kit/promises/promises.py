@@ -219,7 +219,7 @@ def test_options_come_from_the_environment():
     demand(digest("two_tasks", THRUM_TEST_SEED="3") == digest("two_tasks", "--seed", "3"))
     demand("complete at calls, up to 1 preemption, for 1 worker" in passes("two_tasks", THRUM_TEST_STRATEGY="exhaustive", THRUM_TEST_WORKERS="1",
                                            THRUM_TEST_PREEMPTIONS="1", THRUM_TEST_RUNS="1000000"))
-    fails("bad_order", "livelock", THRUM_TEST_STEPS="3")
+    fails("bad_order", "steps", THRUM_TEST_STEPS="3")
     text = fails("bad_order", "check")
     fails("bad_order", "check", THRUM_TEST_REPLAY=re.search(r"--replay (\S+)$", text, re.M).group(1))
 
