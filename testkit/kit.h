@@ -39,6 +39,8 @@ typedef struct kit_test {
 /* ---- options.c ---- */
 
 bool kit_options_check(const thrum_test_options *options);
+/* Sets the options that the environment has. False: one of them is wrong; it has printed that. */
+bool kit_options_environment(thrum_test_options *options);
 /* Whether an argument is an option of the kit, and whether the next one is its value. */
 bool kit_is_option(const char *argument, bool *with_next);
 

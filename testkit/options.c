@@ -1,11 +1,12 @@
 /*
  * options.c: the options of a test's command line and environment.
  */
+#define _GNU_SOURCE
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "kit.h"
 
@@ -59,8 +60,8 @@ static bool number_of(const char *text, unsigned *out) {
     return right;
 }
 
-static bool set(thrum_test_options *o, int option, const char *value) {
-    switch (option) {
+static bool set(thrum_test_options *o, char letter, const char *value) {
+    switch (letter) {
     case 'n':
         return number(value, UINT64_MAX, &o->runs);
     case 'x':
@@ -94,69 +95,181 @@ static bool set(thrum_test_options *o, int option, const char *value) {
     }
 }
 
-static const struct option longs[] = {{"runs", required_argument, NULL, 'n'},
-                                      {"seed", required_argument, NULL, 'x'},
-                                      {"strategy", required_argument, NULL, 's'},
-                                      {"workers", required_argument, NULL, 'w'},
-                                      {"policy", required_argument, NULL, 'p'},
-                                      {"preemptions", required_argument, NULL, 'e'},
-                                      {"granularity", required_argument, NULL, 'g'},
-                                      {"steps", required_argument, NULL, 't'},
-                                      {"replay", required_argument, NULL, 'r'},
-                                      {"trace", no_argument, NULL, 'T'},
-                                      {"output", no_argument, NULL, 'o'},
-                                      {"help", no_argument, NULL, 'h'},
-                                      {NULL, 0, NULL, 0}};
+typedef struct option {
+    const char *name;
+    bool has_value;
+    char letter;
+} option;
+
+static const option options[] = {
+    {"runs", true, 'n'},        {"seed", true, 'x'},   {"strategy", true, 's'},
+    {"workers", true, 'w'},     {"policy", true, 'p'}, {"preemptions", true, 'e'},
+    {"granularity", true, 'g'}, {"steps", true, 't'},  {"replay", true, 'r'},
+    {"trace", false, 'T'},      {"output", false, 'o'}};
+#define OPTIONS (sizeof options / sizeof *options)
+
+/* The option whose whole name this is. */
+static const option *find(const char *name, size_t length) {
+    for (size_t i = 0; i < OPTIONS; i++) {
+        if (strlen(options[i].name) == length && !memcmp(options[i].name, name, length)) {
+            return &options[i];
+        }
+    }
+    return NULL;
+}
 
 bool kit_is_option(const char *argument, bool *with_next) {
     const size_t n = strcspn(argument, "=");
-    *with_next = false;
-    for (const struct option *l = longs; l->name && strncmp(argument, "--", 2) == 0; l++) {
-        if (n > 2 && strncmp(argument + 2, l->name, n - 2) == 0) { /* getopt accepts a prefix */
-            *with_next = l->has_arg && !argument[n];
-            return true;
+    const option *o = strncmp(argument, "--", 2) == 0 ? find(argument + 2, n - 2) : NULL;
+    *with_next = o && o->has_value && !argument[n];
+    return o;
+}
+
+/* ---- names that are no options ---- */
+
+#define NAME_MAX_BYTES 32u
+
+/* How many letters must be inserted, removed or changed. */
+static unsigned distance(const char *a, size_t length, const char *b) {
+    unsigned row[NAME_MAX_BYTES + 1];
+    for (unsigned j = 0; j <= NAME_MAX_BYTES; j++) {
+        row[j] = j;
+    }
+    for (size_t i = 0; i < length; i++) {
+        unsigned corner = row[0];
+        row[0] = (unsigned)i + 1;
+        for (size_t j = 0; b[j]; j++) {
+            const unsigned changed = corner + (a[i] != b[j]);
+            corner = row[j + 1];
+            row[j + 1] = row[j] < corner ? row[j] + 1 : corner + 1;
+            row[j + 1] = changed < row[j + 1] ? changed : row[j + 1];
         }
     }
-    return false;
+    return row[strlen(b)];
+}
+
+/* The option with the most similar name; NULL: none is similar. */
+static const option *nearest(const char *name, size_t length) {
+    const option *best = NULL;
+    unsigned least = 4;
+    for (size_t i = 0; i < OPTIONS && length < NAME_MAX_BYTES; i++) {
+        const unsigned d = distance(name, length, options[i].name);
+        if (d < least && d < length) {
+            least = d;
+            best = &options[i];
+        }
+    }
+    return best;
+}
+
+/* ---- the environment ---- */
+
+#define PREFIX "THRUM_TEST_"
+
+static void to_upper(const char *name, char text[NAME_MAX_BYTES]) {
+    size_t i = 0;
+    for (; name[i]; i++) {
+        text[i] = (char)(name[i] - 'a' + 'A');
+    }
+    text[i] = '\0';
+}
+
+/* A variable that has no effect, because its name is wrong. */
+static void warn(const char *variable) {
+    const size_t length = strcspn(variable, "=");
+    const char *name = variable + strlen(PREFIX);
+    const size_t rest = length - strlen(PREFIX);
+    char lower[NAME_MAX_BYTES] = "";
+    char upper[NAME_MAX_BYTES];
+    for (size_t i = 0; i < rest && rest < NAME_MAX_BYTES; i++) {
+        lower[i] = (char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] - 'A' + 'a' : name[i]);
+    }
+    if (rest < NAME_MAX_BYTES && find(lower, rest)) {
+        return;
+    }
+    fprintf(stderr, "%s: %.*s in the environment is not an option of the test kit",
+            program_invocation_short_name, (int)length, variable);
+    const option *meant = nearest(lower, rest);
+    if (meant) {
+        to_upper(meant->name, upper);
+        fprintf(stderr, ": did you mean " PREFIX "%s?", upper);
+    }
+    fprintf(stderr, "\n");
+}
+
+bool kit_options_environment(thrum_test_options *o) {
+    static bool warned;
+    for (char **at = environ; !warned && *at; at++) {
+        if (strncmp(*at, PREFIX, strlen(PREFIX)) == 0) {
+            warn(*at);
+        }
+    }
+    warned = true;
+    for (size_t i = 0; i < OPTIONS; i++) {
+        char name[sizeof PREFIX + NAME_MAX_BYTES] = PREFIX;
+        to_upper(options[i].name, name + strlen(PREFIX));
+        const char *value = getenv(name);
+        if (value && !(set(o, options[i].letter, value) && kit_options_check(o))) {
+            fprintf(stderr, "%s: %s=%s: invalid value\n", program_invocation_short_name, name,
+                    value);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- the command line ---- */
+
+static void refuse(const char *argument) {
+    const size_t length = strcspn(argument, "=");
+    const option *meant =
+        strncmp(argument, "--", 2) == 0 ? nearest(argument + 2, length - 2) : NULL;
+    fprintf(stderr, "%s: unknown option %.*s", program_invocation_short_name, (int)length,
+            argument);
+    if (meant) {
+        fprintf(stderr, ": did you mean --%s?", meant->name);
+    }
+    fprintf(stderr, "\n--help lists the options.\n");
 }
 
 /* Returns 0 to go on, 1 after --help, and 2 if an option is wrong. */
 static int read_options(thrum_test_options *o, int argc, char **argv) {
-    int c;
-    for (const struct option *l = longs; l->val != 'h'; l++) {
-        char name[64] = "THRUM_TEST_";
-        char *at = name + strlen(name);
-        for (const char *from = l->name; *from; from++) {
-            *at++ = (char)(*from - 'a' + 'A');
-        }
-        const char *value = getenv(name);
-        if (value && !(set(o, l->val, value) && kit_options_check(o))) {
-            fprintf(stderr, "%s: %s=%s: invalid value\n", argv[0], name, value);
-            return 2;
-        }
+    if (!kit_options_environment(o)) {
+        return 2;
     }
-    while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
-        if (c == 'h') {
+    for (int i = 1; i < argc; i++) {
+        bool with_next;
+        const char *value = strchr(argv[i], '=');
+        if (!strcmp(argv[i], "--help")) {
             printf(usage, argv[0]);
             return 1;
         }
-        if (c == '?' || !(set(o, c, optarg) && kit_options_check(o))) {
-            fprintf(stderr, usage, argv[0]);
+        if (!kit_is_option(argv[i], &with_next)) {
+            refuse(argv[i]);
             return 2;
         }
-    }
-    if (optind < argc) {
-        fprintf(stderr, usage, argv[0]);
-        return 2;
+        const option *its = find(argv[i] + 2, strcspn(argv[i], "=") - 2);
+        value = value ? value + 1 : with_next ? argv[i + 1] : NULL; /* NULL behind the last one */
+        if ((its->has_value && !value) || (!its->has_value && value)) {
+            fprintf(stderr, "%s: the option --%s takes %s\n", program_invocation_short_name,
+                    its->name, its->has_value ? "a value" : "no value");
+            return 2;
+        }
+        if (!(set(o, its->letter, value) && kit_options_check(o))) {
+            fprintf(stderr, "%s: --%s %s: invalid value\n--help lists the options.\n",
+                    program_invocation_short_name, its->name, value);
+            return 2;
+        }
+        i += with_next;
     }
     return 0;
 }
 
 int thrum_test_main(int argc, char **argv, thrum_fn test, void *arg) {
-    thrum_test_options options = THRUM_TEST_OPTIONS_INIT;
-    const int wrong = read_options(&options, argc, argv);
+    thrum_test_options o = THRUM_TEST_OPTIONS_INIT;
+    const int wrong = read_options(&o, argc, argv);
     if (wrong) {
         return wrong == 1 ? 0 : wrong;
     }
-    return kit_run(&options, test, arg, true);
+    return kit_run(&o, test, arg, true);
 }

@@ -307,7 +307,12 @@ int kit_run(const thrum_test_options *options, thrum_fn test, void *arg, bool of
     if (E && E->current) { /* also of another thread */
         return -EDEADLK;
     }
-    if (!test || (options && (options->size < sizeof *options || !kit_options_check(options)))) {
+    thrum_test_options all = THRUM_TEST_OPTIONS_INIT;
+    if (!test || (options && options->size < sizeof all)) {
+        return -EINVAL;
+    }
+    all = options ? *options : all;
+    if (!kit_options_check(&all) || (!of_main && !kit_options_environment(&all))) {
         return -EINVAL;
     }
     if (kit_build_is_wrong()) {
@@ -330,11 +335,7 @@ int kit_run(const thrum_test_options *options, thrum_fn test, void *arg, bool of
     }
     kit_heap_thread();
     fflush(NULL);
-    *S = (session){
-        .test = {.fn = test, .arg = arg}, .options = THRUM_TEST_OPTIONS_INIT, .of_main = of_main};
-    if (options) {
-        S->options = *options;
-    }
+    *S = (session){.test = {.fn = test, .arg = arg}, .options = all, .of_main = of_main};
     S->world = (sim_world){.name = "test",
                            .body = kit_body,
                            .steps_max = S->options.steps,

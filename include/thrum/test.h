@@ -98,7 +98,8 @@ typedef struct thrum_test_options {
 
 /*
  * Runs a test, for programs that have other tests as well. It prints the result to stdout. At the
- * end, the program's static data is restored.
+ * end, the program's static data is restored. Variables in the environment, such as
+ * THRUM_TEST_RUNS=100000, replace options: each name is that of the option of thrum_test_main.
  *
  * Parameters:
  *   options  the options; NULL: the defaults
@@ -106,7 +107,7 @@ typedef struct thrum_test_options {
  *   arg      for the function
  * Returns: 0 if all runs passed, 1 if one failed, or a negative error code.
  * Errors:
- *   -EINVAL   an option is wrong, or test is NULL
+ *   -EINVAL   an option or a variable is wrong, or test is NULL
  *   -EDEADLK  the caller is in a test
  * Context: a plain thread, outside of a test; never suspends.
  * Ordering: none.

@@ -220,8 +220,19 @@ def test_options_come_from_the_environment():
     demand("complete at calls, up to 1 preemption, for 1 worker" in passes("two_tasks", THRUM_TEST_STRATEGY="exhaustive", THRUM_TEST_WORKERS="1",
                                            THRUM_TEST_PREEMPTIONS="1", THRUM_TEST_RUNS="1000000"))
     fails("bad_order", "steps", THRUM_TEST_STEPS="3")
+    demand(run("several", THRUM_TEST_RUNS="7")[1].count(" 7 schedules passed") == 2, "thrum_test_run ignores the environment")
     text = fails("bad_order", "check")
     fails("bad_order", "check", THRUM_TEST_REPLAY=re.search(r"--replay (\S+)$", text, re.M).group(1))
+
+
+def test_a_misspelt_option_is_named():
+    for word, meant in ("--run", "--runs"), ("--sed=1", "--seed"), ("--strateg", "--strategy"), ("--step", "--steps"):
+        status, text = run("two_tasks", word, "5")
+        demand(status == 2 and "unknown option %s: did you mean %s?" % (word.split("=")[0], meant) in text, status, text)
+    text = passes("two_tasks", THRUM_TEST_RUN="5", THRUM_TEST_PURPOSE="none")
+    demand("THRUM_TEST_RUN in the environment is not an option of the test kit: did you mean THRUM_TEST_RUNS?\n" in text, text)
+    demand("THRUM_TEST_PURPOSE in the environment is not an option of the test kit\n" in text, text)
+    demand(run("several", THRUM_TEST_RUN="5")[1].count("did you mean") == 1, "more than once")
 
 
 def test_help_lists_the_options():
