@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/state/handle.h"
 #include "core/state/worker.h"
 #include "kit.h"
 #include "platform/platform.h"
@@ -178,6 +179,31 @@ static int root(void *arg) {
     return 0;
 }
 
+typedef struct looking {
+    void (*see)(void *ctx, const thrum_handle *handle);
+    void *ctx;
+} looking;
+
+static void look(void *arg, void *object) {
+    const looking *l = arg;
+    const thrum_handle *handle = object;
+    if (handle->xjoin == TH_JOIN_DONE) {
+        l->see(l->ctx, handle);
+    }
+}
+
+void kit_handles_left(void (*see)(void *ctx, const thrum_handle *handle), void *ctx) {
+    looking l = {see, ctx};
+    if (run.sched) {
+        th_slab_each(run.sched->spawn_slab, look, &l);
+    }
+}
+
+static void count(void *ctx, const thrum_handle *handle) {
+    (void)handle;
+    ++*(unsigned *)ctx;
+}
+
 /* Fails the run if tasks of the program are left; a task that waits forever is a leak. */
 static void check_tasks(void) {
     thrum_metrics metrics = THRUM_METRICS_INIT;
@@ -186,6 +212,12 @@ static void check_tasks(void) {
         metrics.tasks_alive != 0) {
         fail("leak", "%llu task%s left at the end of the test",
              (unsigned long long)metrics.tasks_alive, metrics.tasks_alive == 1 ? " is" : "s are");
+    }
+    unsigned handles = 0;
+    kit_handles_left(count, &handles);
+    if (handles) {
+        fail("leak", "%u spawned task%s neither joined nor detached", handles,
+             handles == 1 ? " was" : "s were");
     }
 }
 

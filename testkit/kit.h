@@ -58,7 +58,9 @@ extern const thrum_policy
     kit_policies[]; /* for kit_test.policy: any (policy_any.c), sharded, fifo */
 int64_t kit_first_timer(void);
 uint64_t kit_tasks_begun(void);
-void kit_body(void);      /* a run, in its first thread */
+void kit_body(void); /* a run, in its first thread */
+/* Calls `see` for the handle of each task that has ended and was neither joined nor detached. */
+void kit_handles_left(void (*see)(void *ctx, const thrum_handle *handle), void *ctx);
 void kit_dump(FILE *out); /* after the run: all tasks, with their waits */
 
 /* ---- points.c ---- */
@@ -87,6 +89,9 @@ bool kit_name_static(const void *object, char *text, size_t size);
 
 /* ---- words.c ---- */
 
+void kit_step(const char *what, const void *object, uintptr_t after);
+void kit_spawns(thrum_handle *const *out); /* the last step is a spawn, which puts a handle there */
+const sim_step *kit_spawn_of(const thrum_handle *handle); /* or NULL */
 void kit_step_is(sim_step *step, const char *what, const void *object, uintptr_t after);
 void kit_print_race(FILE *out);
 void kit_print_steps(FILE *out, bool whole);

@@ -34,7 +34,15 @@ void kit_point(const char *what, uintptr_t after) {
 /* ---- calls ---- */
 
 /* As make_points writes them for each call. */
-enum kit_kind { KIND_OTHER, KIND_MUTEX, KIND_RWLOCK, KIND_YIELD, KIND_SELECT, KIND_SCHED };
+enum kit_kind {
+    KIND_OTHER,
+    KIND_MUTEX,
+    KIND_RWLOCK,
+    KIND_YIELD,
+    KIND_SELECT,
+    KIND_SCHED,
+    KIND_SPAWN
+};
 #define KIND_OBJECT 8u /* the first argument is an object */
 extern const uint8_t kit_kinds[];
 
@@ -79,6 +87,9 @@ void kit_call(unsigned number, uintptr_t after, const void *first, uintptr_t sec
     const bool takes_object = kit_kinds[number] & KIND_OBJECT;
     const unsigned kind = kit_kinds[number] & ~KIND_OBJECT;
     point(call, takes_object ? first : NULL, after);
+    if (kind == KIND_SPAWN && E->tracing) {
+        kit_spawns((thrum_handle *const *)first);
+    }
     if (takes_object) {
         check_object(first, call, after);
     }

@@ -270,13 +270,36 @@ static void print_waits(FILE *out) {
     print_threads(out);
 }
 
-/* ---- memory that was not freed ---- */
+/* ---- what is left ---- */
+
+#define LEFT_MAX 10u /* lines */
+
+typedef struct listing {
+    FILE *out;
+    unsigned lines;
+} listing;
+
+static void print_handle(void *ctx, const thrum_handle *handle) {
+    listing *l = ctx;
+    if (l->lines++ >= LEFT_MAX) {
+        return;
+    }
+    const sim_step *step = kit_spawn_of(handle);
+    const uintptr_t addresses[2] = {(uintptr_t)handle->fn, step ? step->after - 1 : 0};
+    kit_place places[2] = {{"", ""}, {"", ""}};
+    kit_find_places(places, addresses, step ? 2 : 1);
+    fprintf(l->out, "    task %s", handle->name[0] ? handle->name : places[0].function);
+    if (step) {
+        fprintf(l->out, ", spawned at %s", kit_place_text(&places[1]));
+    }
+    fprintf(l->out, "\n");
+}
 
 static void print_blocks(FILE *out) {
     const struct block *b = NULL;
     arena_block block;
     fprintf(out, "\n  Not freed:\n");
-    for (unsigned n = 0; n < 10 && (b = arena_next(b, &block)); n++) {
+    for (unsigned n = 0; n < LEFT_MAX && (b = arena_next(b, &block)); n++) {
         kit_place its = {"", ""};
         const uintptr_t address = block.after - 1;
         const char *what = block.what;
@@ -301,7 +324,8 @@ static void print_blocks(FILE *out) {
 
 void kit_print_run(FILE *out, bool whole) {
     const bool left = strcmp(E->fault, "leak") == 0;
-    const bool tasks = left && strstr(E->message, " task");
+    const bool handles = left && strstr(E->message, " spawned task");
+    const bool tasks = left && strstr(E->message, " left at ");
     E->inspecting = true; /* the library looks at the memory of the run */
     E->current = &E->threads[0];
     if (E->failed) {
@@ -311,7 +335,10 @@ void kit_print_run(FILE *out, bool whole) {
         kit_print_race(out);
     }
     kit_print_steps(out, whole);
-    if (left && !tasks && !strstr(E->message, "thread")) {
+    if (handles) {
+        fprintf(out, "\n  Neither joined nor detached:\n");
+        kit_handles_left(print_handle, &(listing){out, 0});
+    } else if (left && !tasks && !strstr(E->message, "thread")) {
         print_blocks(out);
     } else if (tasks || strcmp(E->fault, "deadlock") == 0) {
         print_waits(out);

@@ -5,14 +5,51 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/state/handle.h"
 #include "core/state/worker.h"
 #include "kit.h"
 
-void kit_step(const char *what, const void *object, uintptr_t after) {
-    if (E->words_count < WORDS_MAX) {
-        kit_step_is(&E->words[E->words_count++], what, object, after);
+/* ---- spawns ---- */
+
+#define LOOKED_AT 4096u
+
+/* The object of the caller's handle (core/state/handle.h). */
+static void resolve(sim_step *step) {
+    if (step->out) {
+        const uintptr_t tagged = *(const uintptr_t *)step->out;
+        step->handle = tagged & (((uintptr_t)1 << TH_GENERATION_SHIFT) - 1);
+        step->out = NULL;
     }
 }
+
+void kit_spawns(thrum_handle *const *out) {
+    if (E->words_count < WORDS_MAX && (uintptr_t)out % sizeof *out == 0) {
+        E->words[E->words_count - 1].out = out;
+    }
+}
+
+/* The caller's last step is over, since it makes another one. */
+static void resolve_last(const sim_step *next) {
+    for (uint32_t i = 0; i < E->words_count && i < LOOKED_AT; i++) {
+        sim_step *step = &E->words[E->words_count - 1 - i];
+        if (step->run == next->run && (next->run || step->thread == next->thread)) {
+            resolve(step);
+            return;
+        }
+    }
+}
+
+const sim_step *kit_spawn_of(const thrum_handle *handle) {
+    for (uint32_t i = E->words_count; i > 0; i--) {
+        resolve(&E->words[i - 1]);
+        if (E->words[i - 1].handle == (uintptr_t)handle) {
+            return &E->words[i - 1];
+        }
+    }
+    return NULL;
+}
+
+/* ---- steps ---- */
 
 void kit_step_is(sim_step *step, const char *what, const void *object, uintptr_t after) {
     const th_fiber *fiber = th_fiber_self();
@@ -26,6 +63,16 @@ void kit_step_is(sim_step *step, const char *what, const void *object, uintptr_t
     } else {
         snprintf(step->name, sizeof step->name, "%s", E->current->name);
     }
+}
+
+void kit_step(const char *what, const void *object, uintptr_t after) {
+    if (E->words_count == WORDS_MAX) {
+        return;
+    }
+    sim_step *step = &E->words[E->words_count];
+    kit_step_is(step, what, object, after);
+    resolve_last(step);
+    E->words_count++;
 }
 
 /* ---- tasks ---- */
@@ -137,7 +184,7 @@ static void print_call(FILE *out, const sim_step *step) {
     }
 }
 
-/* ---- steps ---- */
+/* ---- lines ---- */
 
 #define LINES_MAX 60u
 #define PERIOD_MAX 16u
