@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/basis/waiter_state.h"
 #include "core/state/handle.h"
 #include "core/state/worker.h"
 #include "kit.h"
@@ -49,7 +50,60 @@ const sim_step *kit_spawn_of(const thrum_handle *handle) {
     return NULL;
 }
 
+/* ---- locks that block ---- */
+
+/* Calls that lock and have not returned yet, as far as is known. */
+#define LOCKING_MAX 64u
+static struct {
+    uint32_t step;
+    const th_fiber *fiber; /* NULL: a plain thread */
+} locking[LOCKING_MAX];
+static unsigned locking_count;
+
+static bool is_lock(const char *what) {
+    return (strncmp(what, "thrum_mutex_", 12) == 0 || strncmp(what, "thrum_rwlock_", 13) == 0) &&
+           (strstr(what, "lock_until") || strstr(what + 12, "lock")) && !strstr(what, "unlock") &&
+           !strstr(what, "try");
+}
+
+static bool is_blocked(const sim_step *step, const th_fiber *fiber) {
+    if (!fiber) {
+        return E->threads[step->thread].state == T_ASLEEP;
+    }
+    const th_waiter *waiter = fiber->run_id == step->run ? fiber->xblocked : NULL;
+    return waiter && waiter->object == step->object;
+}
+
+/* The others' calls that have begun to wait by now. */
+static void note_waits(void) {
+    for (unsigned i = 0; i < locking_count; i++) {
+        sim_step *step = &E->words[locking[i].step];
+        if (step->how == STEP_CALL && is_blocked(step, locking[i].fiber)) {
+            step->how = STEP_WAITS;
+        }
+    }
+}
+
+/* The caller, which makes this step, is no longer in such a call. Returns whether that waited. */
+static bool note_end(const sim_step *next, uint32_t *which) {
+    for (unsigned i = 0; i < locking_count; i++) {
+        const sim_step *step = &E->words[locking[i].step];
+        if (step->run == next->run && (next->run || step->thread == next->thread)) {
+            *which = locking[i].step;
+            locking[i] = locking[--locking_count];
+            return step->how == STEP_WAITS;
+        }
+    }
+    return false;
+}
+
 /* ---- steps ---- */
+
+static void add(const sim_step *step) {
+    if (E->words_count < WORDS_MAX) {
+        E->words[E->words_count++] = *step;
+    }
+}
 
 void kit_step_is(sim_step *step, const char *what, const void *object, uintptr_t after) {
     const th_fiber *fiber = th_fiber_self();
@@ -66,13 +120,23 @@ void kit_step_is(sim_step *step, const char *what, const void *object, uintptr_t
 }
 
 void kit_step(const char *what, const void *object, uintptr_t after) {
-    if (E->words_count == WORDS_MAX) {
-        return;
+    const th_fiber *fiber = th_fiber_self();
+    sim_step step;
+    uint32_t waited;
+    kit_step_is(&step, what, object, after);
+    resolve_last(&step);
+    note_waits();
+    if (note_end(&step, &waited)) {
+        sim_step goes_on = E->words[waited];
+        goes_on.how = STEP_GOES_ON;
+        goes_on.now = E->now;
+        add(&goes_on);
     }
-    sim_step *step = &E->words[E->words_count];
-    kit_step_is(step, what, object, after);
-    resolve_last(step);
-    E->words_count++;
+    if (is_lock(what) && locking_count < LOCKING_MAX && E->words_count < WORDS_MAX) {
+        locking[locking_count].step = E->words_count;
+        locking[locking_count++].fiber = step.run ? fiber : NULL;
+    }
+    add(&step);
 }
 
 /* ---- tasks ---- */
@@ -172,15 +236,18 @@ bool kit_name_object(const void *object, char text[80]) {
     return true;
 }
 
-/* "thrum_mutex_lock (m)" */
+/* "thrum_mutex_lock (m)", "thrum_mutex_lock (m): waits for mutex m" */
 static void print_call(FILE *out, const sim_step *step) {
     const char *kind;
-    char object[80];
+    char object[80] = "";
     const bool atomic = step->object && strncmp(step->what, "atomic ", 7) == 0;
-    if ((atomic || kind_of(step->what, &kind)) && kit_name_object(step->object, object)) {
-        fprintf(out, "%s (%s)", step->what, object);
-    } else {
-        fprintf(out, "%s", step->what);
+    const bool named =
+        (atomic || kind_of(step->what, &kind)) && kit_name_object(step->object, object);
+    fprintf(out, named ? "%s (%s)" : "%s", step->what, object);
+    if (step->how == STEP_WAITS) {
+        fprintf(out, ": waits for the %s", kind);
+    } else if (step->how == STEP_GOES_ON) {
+        fprintf(out, strstr(step->what, "_until") ? ": goes on" : ": has the %s", kind);
     }
 }
 
@@ -197,7 +264,7 @@ typedef struct line {
 
 static bool is_same(const sim_step *a, const sim_step *b) {
     return a->after == b->after && a->run == b->run && a->thread == b->thread &&
-           a->object == b->object && strcmp(a->what, b->what) == 0;
+           a->object == b->object && a->how == b->how && strcmp(a->what, b->what) == 0;
 }
 
 static bool comes_again(uint32_t from, uint32_t period) {
@@ -249,6 +316,7 @@ void kit_print_steps(FILE *out, bool whole) {
     if (!E->words_count) {
         return;
     }
+    note_waits();
     line *lines = malloc((2 * E->words_count + 1) * sizeof *lines);
     const uint32_t count = fold(lines);
     const uint32_t first = count > LINES_MAX && !whole ? count - LINES_MAX : 0;

@@ -542,6 +542,7 @@ static const struct {
              CASE(two_threads),
              CASE(unlocks),
              CASE(many_tasks),
+             CASE(lock_waits),
              CASE(crash_beside),
              CASE(abort_beside),
              CASE(child_crashes),

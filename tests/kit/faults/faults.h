@@ -15,4 +15,7 @@ int abort_beside(void *arg);
 int child_crashes(void *arg);
 int ticks_beside(void *arg);
 
+/* waits.c */
+int lock_waits(void *arg);
+
 #endif

@@ -70,6 +70,9 @@ CASES = [
     ("exits_quickly", "", 1, ["exit: the test called quick_exit(0)", "called at " + line_of("    quick_exit(0)")]),
     ("exits_as_a_thread", "", 1, ["exit: the test called pthread_exit(0)", "called at " + line_of("    pthread_exit(NULL)")]),
     ("asserts", "", 1, ["check: " + line_of("assert(flag == 7)") + ": assert(flag == 7)"]),
+    ("lock_waits", "--trace --runs 1 --workers 1 --policy fifo", 0,
+     ["thrum_mutex_lock (lock): waits for the mutex\n", "thrum_mutex_unlock (lock)\n", "thrum_mutex_lock (lock): has the mutex\n",
+      "thrum_rwlock_rdlock (rwlock): waits for the rwlock\n", "thrum_rwlock_rdlock (rwlock): has the rwlock\n"]),
     ("two_locks", "", 1, ["deadlock: ", "task one waits at %s for mutex first_lock+32, held by task two, which locked it at %s"
                           % (line_of("lock(&first_lock.b)", "int one"), line_of("lock(&first_lock.b)", "int two")),
                           "task two waits at %s for mutex first_lock, held by task one, which locked it at %s"
