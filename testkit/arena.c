@@ -15,6 +15,9 @@ typedef struct block {
     const char *what;                      /* the call in which it was allocated, and its caller */
     uintptr_t after, freed_after;
     uint64_t number; /* of the run's allocations */
+    /* Of a block of the program: its bytes, and where they end. NULL: it is the library's. */
+    size_t asked;
+    char *end;
 #endif
 } block;
 _Static_assert(sizeof(block) % 16 == 0, "blocks stay 16-aligned");
@@ -28,7 +31,7 @@ void *__real_memset(void *to, int value, size_t n);
 void arena_begin(void) {
     E->arena_used = SIM_THREADS * STACK_BYTES;
     E->live = 0;
-    E->live_blocks = E->freed_blocks = NULL;
+    E->live_blocks = E->user_blocks = E->freed_blocks = NULL;
     E->allocations = 0;
     E->pages_low = ARENA_BYTES;
     E->live_bytes = 0;
@@ -72,6 +75,39 @@ bool arena_is_stack(const void *addr) {
 }
 #endif
 
+#if TH_KIT
+static void enlist(block *b, block **first) {
+    b->live_before = NULL;
+    b->live_next = *first;
+    if (b->live_next) {
+        b->live_next->live_before = b;
+    }
+    *first = b;
+}
+
+static void delist(block *b, block **first) {
+    *(b->live_before ? &b->live_before->live_next : first) = b->live_next;
+    if (b->live_next) {
+        b->live_next->live_before = b->live_before;
+    }
+}
+
+/* The end of the memory behind a block that its owner may not touch. */
+static char *behind(const block *b) {
+    return (char *)(uintptr_t)(b + 1) + b->size + FENCE_BYTES;
+}
+
+static void tell(const block *b, arena_block *out) {
+    *out = (arena_block){.at = (const char *)(b + 1),
+                         .end = b->end ? b->end : (const char *)(b + 1) + b->size,
+                         .size = b->end ? b->asked : b->size,
+                         .number = b->number,
+                         .what = b->what,
+                         .after = b->after,
+                         .freed_after = b->freed_after};
+}
+#endif
+
 void *sim_memory(size_t size) {
     size = size ? (size + 15) & ~(size_t)15 : 16;
     block *b = NULL;
@@ -91,41 +127,47 @@ void *sim_memory(size_t size) {
     b->what = E->current->what;
     b->after = E->current->after;
     b->number = ++E->allocations;
+    b->end = NULL;
+    enlist(b, &E->live_blocks);
 #endif
     __real_memset(b + 1, 0xa5, size);
-    arena_count(b + 1, true);
+    E->live++;
+    E->live_bytes += size;
     return b + 1;
 }
 
-void arena_count(void *ptr, bool counts) {
-    block *b = (block *)ptr - 1;
-    E->live += counts ? 1u : -1u;
-    E->live_bytes += counts ? b->size : -b->size;
 #if TH_KIT
-    if (counts) {
-        b->live_before = NULL;
-        b->live_next = E->live_blocks;
-        if (b->live_next) {
-            b->live_next->live_before = b;
-        }
-        E->live_blocks = b;
-    } else {
-        *(b->live_before ? &b->live_before->live_next : &E->live_blocks) = b->live_next;
-        if (b->live_next) {
-            b->live_next->live_before = b->live_before;
-        }
-    }
-#endif
+void arena_of_user(void *ptr, char *end, size_t asked) {
+    block *b = (block *)ptr - 1;
+    delist(b, &E->live_blocks);
+    enlist(b, &E->user_blocks);
+    E->live--;
+    E->live_bytes -= b->size;
+    b->asked = asked;
+    b->end = end;
+    __real_memset(end, ARENA_BEHIND, (size_t)(behind(b) - end));
 }
 
-#if TH_KIT
-static void tell(const block *b, arena_block *out) {
-    *out = (arena_block){.at = (const char *)(b + 1),
-                         .size = b->size,
-                         .number = b->number,
-                         .what = b->what,
-                         .after = b->after,
-                         .freed_after = b->freed_after};
+bool arena_end_written(const void *ptr) {
+    const block *b = (const block *)ptr - 1;
+    for (const char *at = b->end; at < behind(b); at++) {
+        if (unlikely(*at != (char)ARENA_BEHIND)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const block *arena_next_user(const block *b, arena_block *out) {
+    b = b ? b->live_next : E->user_blocks;
+    if (b) {
+        tell(b, out);
+    }
+    return b;
+}
+
+void arena_tell(const void *ptr, arena_block *out) {
+    tell((const block *)ptr - 1, out);
 }
 
 const block *arena_next(const block *b, arena_block *out) {
@@ -174,18 +216,23 @@ void sim_memory_free(void *ptr) {
         fail("use-after-free", "%p is freed twice", ptr);
     }
     b->next = b;
-    arena_count(ptr, false);
 #if TH_KIT
+    const bool counts = !b->end;
+    delist(b, counts ? &E->live_blocks : &E->user_blocks);
     b->freed_after = E->current->after;
     b->live_next = E->freed_blocks;
     E->freed_blocks = b;
     __real_memset(ptr, (int)(ARENA_FREED & 0xff), b->size);
+#else
+    const bool counts = true;
 #endif
 #if TH_KIT
     const void *site = (const void *)b->freed_after;
 #else
     const void *site = __builtin_return_address(0);
 #endif
+    E->live -= counts;
+    E->live_bytes -= counts ? b->size : 0;
     shadow_freed((uintptr_t)ptr, b->size, site);
     if (E->limits.reuse && b->size / 16 < CLASSES) {
         b->next = E->free_blocks[b->size / 16];

@@ -84,6 +84,22 @@ void kit_check_end(void) {
 
 /* ---- memory ---- */
 
+/* A write behind the end of a block that is still there. */
+static void find_overflow(void) {
+    const struct block *b = NULL;
+    arena_block block;
+    while ((b = arena_next_user(b, &block))) {
+        if (arena_end_written(block.at)) {
+            E->failed = true;
+            E->spots_count = 0;
+            snprintf(E->fault, sizeof E->fault, "overflow");
+            snprintf(E->message, sizeof E->message,
+                     "memory behind the end of a block of %zu bytes was written", block.size);
+            spot(block.after, "allocated in %s", block.what);
+        }
+    }
+}
+
 /* A write to freed memory may also be the cause of a run that hangs or crashes. */
 void kit_run_ended(void) {
     static const char *const unclear[] = {"deadlock", "livelock", "crash", "hang", "abort", "leak"};
@@ -99,6 +115,13 @@ void kit_run_ended(void) {
         snprintf(E->fault, sizeof E->fault, "use-after-free");
         snprintf(E->message, sizeof E->message, "memory was written after it was freed");
         kit_spots_of(&block);
+        return;
+    }
+    if (look) {
+        find_overflow();
+    }
+    if (!E->failed && !kit_options()->ignore_leaks) {
+        kit_find_leaks();
     }
 }
 

@@ -303,7 +303,8 @@ typedef struct engine {
     char *data_copy;
     bool data_dirty;
     struct block *free_blocks[32];
-    struct block *live_blocks, *freed_blocks; /* of the test kit */
+    /* Of the test kit: blocks of the library, of the program; and all that were freed. */
+    struct block *live_blocks, *user_blocks, *freed_blocks;
     uint64_t allocations;
     size_t pages_low; /* the test kit's pages lie above this part of the arena */
     unsigned live;
@@ -359,7 +360,10 @@ typedef struct engine {
     th_os_exceptions *exceptions; /* the C++ run time's, which knows one thread; or NULL */
     pid_t process;
     const void *real_thread; /* that all simulated threads run on, as kit_is_outside knows it */
-    bool crashed_beside;     /* another real thread has crashed */
+    const char *stack_begin, *stack_end; /* of that thread, before it came to the kit */
+    void *leaks;                         /* faults/leaks.c's memory */
+    size_t leaks_bytes;
+    bool crashed_beside;            /* another real thread has crashed */
     void (*terminate_before)(void); /* the program's handler of std::terminate */
     bool in_heap; /* that thread is in the heap outside of runs: no signal may leave it */
     struct sigaction before[6]; /* what the program's signals did before the session */
@@ -471,13 +475,11 @@ extern const memory_mode kit_mode; /* how tests run; without a model: one memory
 /* ---- arena.c ---- */
 void arena_begin(void);
 void arena_end(void);
-/* Whether the block counts as a leak if it is left at the end: at first it does. */
-void arena_count(void *ptr, bool counts);
 
 /* For the test kit. A block, and the places in the program that allocated and freed it. */
 typedef struct arena_block {
-    const char *at;
-    size_t size;
+    const char *at, *end; /* with the head of heap.c */
+    size_t size;          /* of the program's part */
     uint64_t number;
     const char *what;
     uintptr_t after, freed_after;
@@ -485,6 +487,13 @@ typedef struct arena_block {
 #define ARENA_FREED 0xddddddddddddddddull /* each word of a freed block */
 /* The blocks that are left at a run's end, one after another; NULL: no more. */
 const struct block *arena_next(const struct block *b, arena_block *out);
+/* The block is the program's, not the library's. The bytes behind its end are filled. */
+void arena_of_user(void *ptr, char *end, size_t asked);
+#define ARENA_BEHIND 0xfb
+bool arena_end_written(const void *ptr); /* whether some of these have changed */
+/* The program's blocks that are left, the newest first. */
+const struct block *arena_next_user(const struct block *b, arena_block *out);
+void arena_tell(const void *ptr, arena_block *out);
 void arena_came_from(void *ptr, const char *what, uintptr_t after);
 /* Whether the address is in a freed block. */
 bool arena_freed(const void *addr, arena_block *out);

@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -139,6 +140,11 @@ static bool is_outside_block(const void *ptr) {
     return heap && (const char *)ptr > (const char *)heap && (const char *)ptr < heap->next;
 }
 
+void kit_outside_range(const char **from, const char **to) {
+    *from = (const char *)heap;
+    *to = heap ? heap->next : NULL;
+}
+
 static bool is_in_arena(const void *ptr) {
     return E && (const char *)ptr >= E->arena && (const char *)ptr < E->arena + ARENA_BYTES;
 }
@@ -170,6 +176,14 @@ static void bad_free(void *ptr, const char *call, uintptr_t after) {
          is_in_arena(ptr) && arena_is_stack(ptr) ? ", but an address on a stack" : "");
 }
 
+static void fail_overflow(const void *base, const char *call) {
+    arena_block block;
+    arena_tell(base, &block);
+    spot(block.after, "allocated in %s", block.what ? block.what : "?");
+    fail("overflow", "%s: memory behind the end of this block of %zu bytes was written", call,
+         block.size);
+}
+
 static bool is_block(void *ptr) {
     return (uintptr_t)ptr % 16 == 0 && (is_in_arena(ptr) || is_outside_block(ptr)) &&
            ((head *)ptr)[-1].mark == ((uintptr_t)ptr ^ MARK_USED);
@@ -182,7 +196,16 @@ bool kit_is_outside(void) {
 }
 
 void kit_heap_thread(void) {
+    pthread_attr_t attr;
+    void *bottom = NULL;
+    size_t size = 0;
     E->real_thread = &kit_here;
+    E->stack_end = NULL;
+    if (pthread_getattr_np(pthread_self(), &attr) == 0) {
+        pthread_attr_getstack(&attr, &bottom, &size);
+        pthread_attr_destroy(&attr);
+        E->stack_end = (char *)bottom + size;
+    }
     E->process = getpid();
 }
 
@@ -235,7 +258,6 @@ static void *allocate(size_t align, size_t size, const char *call, uintptr_t aft
         base = outside_take(size + room);
     } else {
         base = sim_memory(size + room);
-        arena_count(base, false); /* only blocks of the library can be leaks */
         arena_came_from(base, call, after);
     }
     if (!base) {
@@ -250,6 +272,9 @@ static void *allocate(size_t align, size_t size, const char *call, uintptr_t aft
                                       .base = base,
                                       .mark = (uintptr_t)at ^ MARK_USED,
                                       .freed = of_library ? OF_LIBRARY : 0};
+    if (inside && !of_library) {
+        arena_of_user(base, at + size, size);
+    }
     return at;
 }
 
@@ -267,10 +292,14 @@ static void release(void *ptr, const char *call, uintptr_t after) {
         } /* else its run is over, and its memory with it */
     } else if (is_in_arena(ptr)) {
         kit_check_locks_in(ptr, h->size, after);
+        void *base = h->base;
+        if (arena_end_written(base)) {
+            spot(after, "freed");
+            fail_overflow(base, call);
+        }
         const uintptr_t last = E->current->after;
         E->current->after = after;
-        arena_count(h->base, true);
-        sim_memory_free(h->base);
+        sim_memory_free(base);
         E->current->after = last;
     } else if (h->freed == E->started) {
         bad_free(ptr, call, after);
@@ -366,3 +395,54 @@ int posix_memalign(void **out, size_t align, size_t size) {
 size_t malloc_usable_size(void *ptr) {
     return ptr ? ((head *)ptr)[-1].size : 0;
 }
+
+/* ---- new and delete ---- */
+
+/*
+ * By the names that C++ gives them on these processors: so that a report has the line of the new,
+ * and not a place in the library of C++.
+ */
+#define NEW(name, align)                                                                           \
+    void *name(size_t size, size_t alignment) __attribute__((weak));                               \
+    void *name(size_t size, size_t alignment) {                                                    \
+        (void)alignment;                                                                           \
+        return make_new(align, size, #name, CALLER);                                               \
+    }
+#define DELETE(name)                                                                               \
+    void name(void *ptr) __attribute__((weak));                                                    \
+    void name(void *ptr) {                                                                         \
+        if (ptr) {                                                                                 \
+            release(ptr, "delete", CALLER);                                                        \
+        }                                                                                          \
+    }
+
+/* The function of C++ throws, or returns NULL, as it is called. */
+static void *make_new(size_t align, size_t size, const char *name, uintptr_t after) {
+    void *ptr = allocate(align < 16 ? 16 : align, size, "new", after);
+    if (!ptr) {
+        void *(*real)(size_t, size_t) = (void *(*)(size_t, size_t))dlsym(RTLD_NEXT, name);
+        ptr = real ? real(size, align) : NULL;
+    }
+    return ptr;
+}
+
+#pragma GCC visibility push(default)
+NEW(_Znwm, 16)
+NEW(_Znam, 16)
+NEW(_ZnwmRKSt9nothrow_t, 16)
+NEW(_ZnamRKSt9nothrow_t, 16)
+NEW(_ZnwmSt11align_val_t, alignment)
+NEW(_ZnamSt11align_val_t, alignment)
+NEW(_ZnwmSt11align_val_tRKSt9nothrow_t, alignment)
+NEW(_ZnamSt11align_val_tRKSt9nothrow_t, alignment)
+DELETE(_ZdlPv)
+DELETE(_ZdaPv)
+DELETE(_ZdlPvm)
+DELETE(_ZdaPvm)
+DELETE(_ZdlPvSt11align_val_t)
+DELETE(_ZdaPvSt11align_val_t)
+DELETE(_ZdlPvmSt11align_val_t)
+DELETE(_ZdaPvmSt11align_val_t)
+DELETE(_ZdlPvRKSt9nothrow_t)
+DELETE(_ZdaPvRKSt9nothrow_t)
+#pragma GCC visibility pop

@@ -54,6 +54,7 @@ void kit_refuse_tsan(void);
 
 int kit_run(const thrum_test_options *options, thrum_fn test, void *arg, bool of_main);
 const kit_test *kit_test_now(void);
+const thrum_test_options *kit_options(void);
 extern const thrum_policy
     kit_policies[]; /* for kit_test.policy: any (policy_any.c), sharded, fifo */
 int64_t kit_first_timer(void);
@@ -118,6 +119,8 @@ void kit_print_run(FILE *out, bool whole);
 bool kit_is_outside(void);
 void kit_heap_begin(void);  /* before the first run */
 void kit_heap_thread(void); /* the caller is the thread of all runs to come */
+/* The memory of the heap outside of runs. */
+void kit_outside_range(const char **from, const char **to);
 /* The places of a freed block. */
 void kit_spots_of(const arena_block *block);
 
@@ -128,6 +131,12 @@ bool kit_is_real_thread(void);
 
 bool kit_is_foreign_signal(int signal, void *context, uintptr_t at);
 void kit_wait_for_report(void); /* for ever, if a thread beside the simulation reports its crash */
+
+/* ---- faults/leaks.c ---- */
+
+/* After a run: fails it if a block of the program is left to which nothing points. */
+void kit_find_leaks(void);
+void kit_print_leaks(FILE *out);
 
 /* ---- faults/thrown.c ---- */
 

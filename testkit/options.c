@@ -24,6 +24,8 @@ static const char usage[] =
     "                   the library, at each atomic operation (calls)\n"
     "  --steps N        at most N steps in a schedule; with more, the run fails (100000)\n"
     "  --replay TEXT    runs only the schedule TEXT, which the report of a failure has\n"
+    "  --leaks no       memory that the test has not freed is no failure (yes)\n"
+    "  --mistakes no    calls that are legal but hardly ever meant are no failure (yes)\n"
     "  --trace          prints each call of the failing, the replayed or the last schedule\n"
     "  --output         shows the test's output in every schedule, not only in the one that\n"
     "                   is reported or replayed\n"
@@ -90,6 +92,12 @@ static bool set(thrum_test_options *o, char letter, const char *value) {
     case 'g':
         o->atomics = !strcmp(value, "atomics");
         return o->atomics || !strcmp(value, "calls");
+    case 'l':
+        o->ignore_leaks = !strcmp(value, "no");
+        return o->ignore_leaks || !strcmp(value, "yes");
+    case 'm':
+        o->ignore_mistakes = !strcmp(value, "no");
+        return o->ignore_mistakes || !strcmp(value, "yes");
     default:
         return false;
     }
@@ -102,10 +110,11 @@ typedef struct option {
 } option;
 
 static const option options[] = {
-    {"runs", true, 'n'},        {"seed", true, 'x'},   {"strategy", true, 's'},
-    {"workers", true, 'w'},     {"policy", true, 'p'}, {"preemptions", true, 'e'},
-    {"granularity", true, 'g'}, {"steps", true, 't'},  {"replay", true, 'r'},
-    {"trace", false, 'T'},      {"output", false, 'o'}};
+    {"runs", true, 'n'},        {"seed", true, 'x'},     {"strategy", true, 's'},
+    {"workers", true, 'w'},     {"policy", true, 'p'},   {"preemptions", true, 'e'},
+    {"granularity", true, 'g'}, {"steps", true, 't'},    {"replay", true, 'r'},
+    {"leaks", true, 'l'},       {"mistakes", true, 'm'}, {"trace", false, 'T'},
+    {"output", false, 'o'}};
 #define OPTIONS (sizeof options / sizeof *options)
 
 /* The option whose whole name this is. */

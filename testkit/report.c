@@ -338,6 +338,8 @@ void kit_print_run(FILE *out, bool whole) {
     if (handles) {
         fprintf(out, "\n  Neither joined nor detached:\n");
         kit_handles_left(print_handle, &(listing){out, 0});
+    } else if (left && strstr(E->message, " the test, ")) {
+        kit_print_leaks(out);
     } else if (left && !tasks && !strstr(E->message, "thread")) {
         print_blocks(out);
     } else if (tasks || strcmp(E->fault, "deadlock") == 0) {

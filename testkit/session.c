@@ -26,6 +26,10 @@ typedef struct session {
 } session;
 static session *S;
 
+const thrum_test_options *kit_options(void) {
+    return &S->options;
+}
+
 const kit_test *kit_test_now(void) {
     return &S->test;
 }
@@ -164,6 +168,12 @@ static void print_again(FILE *out, uint32_t count) {
     }
     if (S->world.steps_max != (thrum_test_options)THRUM_TEST_OPTIONS_INIT.steps) {
         fprintf(out, "--steps %u ", S->world.steps_max);
+    }
+    if (S->options.ignore_leaks) {
+        fprintf(out, "--leaks no ");
+    }
+    if (S->options.ignore_mistakes) {
+        fprintf(out, "--mistakes no ");
     }
     fprintf(out, "--replay ");
     print_schedule(out, count);
@@ -334,6 +344,7 @@ int kit_run(const thrum_test_options *options, thrum_fn test, void *arg, bool of
         engine_signals_take();
     }
     kit_heap_thread();
+    E->stack_begin = __builtin_frame_address(0);
     fflush(NULL);
     *S = (session){.test = {.fn = test, .arg = arg}, .options = all, .of_main = of_main};
     S->world = (sim_world){.name = "test",

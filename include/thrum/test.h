@@ -89,12 +89,17 @@ typedef struct thrum_test_options {
     unsigned steps;       /* at most so many in a schedule; with more, the run fails */
     bool atomics;         /* tasks also switch inside the library, at each atomic operation */
     bool trace;           /* prints each call of the failing, the replayed or the last schedule */
-    bool output; /* shows the test's output in each schedule, not only in the reported one */
+    bool output;       /* shows the test's output in each schedule, not only in the reported one */
+    bool ignore_leaks; /* memory that the test has not freed is no failure */
+    bool ignore_mistakes; /* calls that are legal but hardly ever meant are no failure */
 } thrum_test_options;
 
 /* The default options. */
 #define THRUM_TEST_OPTIONS_INIT                                                                    \
-    { sizeof(thrum_test_options), 1000, 1, NULL, NULL, NULL, 0, 2, 100000, false, false, false }
+    {                                                                                              \
+        sizeof(thrum_test_options), 1000, 1, NULL, NULL, NULL, 0, 2, 100000, false, false, false,  \
+            false, false                                                                           \
+    }
 
 /*
  * Runs a test, for programs that have other tests as well. It prints the result to stdout. At the

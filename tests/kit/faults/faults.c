@@ -239,7 +239,7 @@ static int freed_pointer(void *arg) {
 }
 
 /* A block from before the first run, in each run as if that were the only one. */
-static char *early;
+void *early;
 static int frees_early(void *arg) {
     (void)arg;
     free(early);
@@ -542,6 +542,11 @@ static const struct {
              CASE(two_threads),
              CASE(unlocks),
              CASE(many_tasks),
+             CASE(forgets_list),
+             CASE(forgets_cycle),
+             CASE(keeps_memory),
+             CASE(writes_past_end),
+             CASE(writes_past_kept),
              CASE(lock_waits),
              CASE(crash_beside),
              CASE(abort_beside),

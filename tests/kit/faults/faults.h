@@ -15,6 +15,14 @@ int abort_beside(void *arg);
 int child_crashes(void *arg);
 int ticks_beside(void *arg);
 
+/* leaks.c */
+extern void *early; /* allocated before the test */
+int forgets_list(void *arg);
+int forgets_cycle(void *arg);
+int keeps_memory(void *arg);
+int writes_past_end(void *arg);
+int writes_past_kept(void *arg);
+
 /* waits.c */
 int lock_waits(void *arg);
 

@@ -53,6 +53,11 @@ int of_the_test(void *) {
     return 0;
 }
 
+int forgets_object(void *) {
+    static_cast<void>(new odd_number("1 is odd"));
+    return 0;
+}
+
 int terminates(void *) {
     std::terminate();
 }
@@ -66,6 +71,7 @@ int main(int argc, char **argv) {
     } cases[] = {{"of_a_task", of_a_task},
                  {"of_a_thread", of_a_thread},
                  {"of_the_test", of_the_test},
+                 {"forgets_object", forgets_object},
                  {"terminates", terminates}};
     for (const auto &one : cases) {
         if (argc > 1 && std::strcmp(argv[1], one.name) == 0) {
