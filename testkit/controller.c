@@ -65,7 +65,7 @@ void controller_begin(void) {
     E->buffers = 0;
     steps_begin();
     E->sleeps = 0;
-    E->now = 1000000000;
+    E->now = E->still ? STILL_BEGIN_NS : 1000000000;
     E->current = NULL;
     int number = thread_new(MAIN_NAME, NULL, NULL);
     sim_thread *t = &E->threads[number];

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/state/worker.h"
 #include "kit.h"
 
 /* ---- locks ---- */
@@ -63,6 +64,20 @@ static void check_locks(void) {
             fail("held", "a %s is still held at the end of the test", kind_of(l));
         }
     }
+}
+
+/* ---- mistakes that the library finds ---- */
+
+/* A task that ends with locked mutexes is reported like a lock that is held at the end. */
+void kit_mistake(const char *text) {
+    const th_fiber *fiber = th_fiber_self();
+    if (fiber && strncmp(text, "a task ends with ", 17) == 0) {
+        E->held_by = fiber->run_id;
+        E->held = fiber->held_count == 1 ? (const void *)fiber->held : NULL;
+        fail("held", "a task ends with a mutex locked, which nobody else can unlock");
+    }
+    spot(E->current->after, "in %s", E->current->what ? E->current->what : "?");
+    fail("mistake", "%s", text);
 }
 
 /* ---- threads ---- */

@@ -50,6 +50,8 @@
 #define STACK_BYTES ((size_t)64 << 10)
 #endif
 #define PAGE_BYTES ((size_t)4096)
+/* A test begins a day after the start of the system, so that a duration is no deadline. */
+#define STILL_BEGIN_NS 86400000000000
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -374,6 +376,7 @@ typedef struct engine {
     uint64_t (*tasks_begun)(void); /* so far */
     /* Whether a signal, at this address, is not the run's. */
     bool (*is_foreign_signal)(int signal, void *context, uintptr_t at);
+    void (*mistake)(const char *text); /* the library has found one; NULL: it does not look */
     void (*run_begins)(void);
     void (*run_ended)(void); /* called after each run, outside of it */
     bool unwatched; /* the scheduler starts or stops: its accesses to memory are as in one thread */

@@ -210,7 +210,7 @@ void engine_start(void) {
     E->data = data_first();
     E->data_size = (size_t)(_end - E->data);
     if (E->data_size > DATA_BYTES) {
-        fprintf(stderr, "the static data of the program take more than %zu MiB\n",
+        fprintf(stderr, "the static data of the program takes more than %zu MiB\n",
                 DATA_BYTES >> 20);
         exit(2);
     }
@@ -276,8 +276,10 @@ static bool go(void) {
     if (!E->failed && E->live && !E->world->keeps_memory) {
         E->failed = true;
         snprintf(E->fault, sizeof E->fault, "leak");
-        snprintf(E->message, sizeof E->message, "%u blocks, %llu bytes", E->live,
-                 (unsigned long long)E->live_bytes);
+        snprintf(E->message, sizeof E->message,
+                 TH_KIT ? "%u block%s of the library, %llu bytes, not freed"
+                        : "%u block%s, %llu bytes",
+                 E->live, E->live == 1 ? "" : "s", (unsigned long long)E->live_bytes);
     }
     if (E->run_ended) {
         E->run_ended();

@@ -166,7 +166,7 @@ static void bad_free(void *ptr, const char *call, uintptr_t after) {
     spot(after, "the call of %s", call);
     if ((uintptr_t)ptr % 16 == 0 && is_outside_block(ptr) &&
         (((head *)ptr)[-1].mark ^ (uintptr_t)ptr) == MARK_FREED) {
-        fail("double-free", "%s: the block was freed before", call);
+        fail("double-free", "%s: the block has already been freed", call);
     }
     if (is_in_arena(ptr) && arena_freed(ptr, &block)) {
         kit_spots_of(&block);

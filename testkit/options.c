@@ -12,7 +12,7 @@
 
 static const char usage[] =
     "usage: %s [OPTION...]\n"
-    "Runs the test again and again, each time in another order, until it fails.\n"
+    "Runs the test many times, in orders that it chooses, until a run fails.\n"
     "  --runs N         the number of schedules (1000)\n"
     "  --seed N         the seed, which determines the schedules (1)\n"
     "  --strategy S     random, pct, bounded or exhaustive (the first three in turn)\n"
@@ -22,15 +22,16 @@ static const char usage[] =
     "  --preemptions N  exhaustive: at most N preemptions in a schedule (2)\n"
     "  --granularity G  calls: tasks switch at calls of the library; atomics: also inside\n"
     "                   the library, at each atomic operation (calls)\n"
-    "  --steps N        at most N steps in a schedule; with more, the run fails (100000)\n"
-    "  --replay TEXT    runs only the schedule TEXT, which the report of a failure has\n"
-    "  --leaks no       memory that the test has not freed is no failure (yes)\n"
-    "  --mistakes no    calls that are legal but hardly ever meant are no failure (yes)\n"
+    "  --steps N        at most N steps in a schedule; a longer one fails (100000)\n"
+    "  --replay TEXT    runs only the schedule TEXT, which a failure's report contains\n"
+    "  --leaks no       accepts memory that the test has not freed (yes)\n"
+    "  --mistakes no    accepts calls that are legal but hardly ever meant (yes)\n"
     "  --trace          prints each call of the failing, the replayed or the last schedule\n"
     "  --output         shows the test's output in every schedule, not only in the one that\n"
     "                   is reported or replayed\n"
+    "  --help           prints this text\n"
     "The defaults are in parentheses. Each option may also be set in the environment:\n"
-    "THRUM_TEST_RUNS=10000, THRUM_TEST_TRACE=1 and so on.\n";
+    "THRUM_TEST_RUNS=10000, THRUM_TEST_TRACE=1 and so on. The command line wins.\n";
 
 static bool is_one_of(const char *value, const char *const names[], unsigned n) {
     for (unsigned i = 0; i < n; i++) {

@@ -17,23 +17,24 @@ typedef struct explained {
 } explained;
 static const explained sentences[] = {
     {"deadlock",
-     "None of them can continue: each waits for something that only another one could do."},
+     "None of them can go on: each waits for something that only another one could do."},
     {"livelock",
-     "No task began in the second half of the steps: perhaps tasks wait in loops for each "
-     "other. If they have much to do, raise the limit (--steps)."},
-    {"steps", "If this is no endless loop, make the test smaller, or "
-              "raise the limit of steps (--steps)."},
+     "No task began in the second half of these steps: tasks may be waiting in loops for each "
+     "other. If they just have much to do, raise the limit (--steps)."},
+    {"steps",
+     "If this is no endless loop, make the test smaller, or raise the limit of steps (--steps)."},
     {"leak", "At its end, the test has left something that it should have joined or freed."},
-    {"held", "The owner of a lock must unlock it before the owner ends or the lock is freed."},
-    {"use-after-free", "Memory was used after free, or a call of the library, had freed it."},
+    {"held", "A task must unlock its locks before it ends, and before their memory is freed."},
+    {"use-after-free",
+     "Memory was used after it had been freed, by free or by a call of the library."},
     {"double-free", "Memory was freed twice."},
     {"race", "Both may happen at once: a lock, a channel, a join or atomics must order them."},
     {"out-of-bounds", "The access is before or behind a block or a stack."},
     {"exit", "To end a test, return from its function: exit would end all schedules."},
     {"hang", "A task or thread made no call of the library for more than ten seconds."},
-    {"exception",
-     "No function catches the exception. If a task or thread should survive it, catch it there."},
-    {"abort", "The library has detected a mistake in a call."},
+    {"exception", "No code catches this exception, so it would end the program."},
+    {"mistake", "The call is legal, but hardly ever meant. --mistakes no accepts such calls."},
+    {"abort", "The library has found a mistake in a call."},
 };
 
 static void print_spots(FILE *out) {
@@ -165,14 +166,14 @@ static void print_named(FILE *out, const char *text) {
 
 static void print_fault(FILE *out) {
     fprintf(out, "  %s: ", E->fault);
-    if (strcmp(E->fault, "abort") == 0) {
+    if (strcmp(E->fault, "abort") == 0 || strcmp(E->fault, "mistake") == 0) {
         print_named(out, E->message); /* the library's line has the address of an object */
     } else {
         fputs(E->message, out);
     }
     fprintf(out, "\n");
     print_spots(out);
-    if (strcmp(E->fault, "held") == 0) {
+    if (strcmp(E->fault, "held") == 0 && E->held) {
         print_held(out);
     } else if (strcmp(E->fault, "crash") == 0) {
         print_crash(out);

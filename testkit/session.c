@@ -352,6 +352,7 @@ int kit_run(const thrum_test_options *options, thrum_fn test, void *arg, bool of
                            .steps_max = S->options.steps,
                            .preemptions = S->options.preemptions};
     kit_atomics = S->options.atomics;
+    E->mistake = S->options.ignore_mistakes ? NULL : kit_mistake;
     engine_data_copy();
     kit_locals_copy();
     kit_terminate_begin();

@@ -305,7 +305,7 @@ static void print_line(FILE *out, const sim_step *step, const kit_place places[2
     name_of(step, places[1].function, name);
     fprintf(out, "    ");
     if (timed) {
-        fprintf(out, "%14.9f s  ", (double)(step->now - 1000000000) / 1e9);
+        fprintf(out, "%14.9f s  ", (double)(step->now - STILL_BEGIN_NS) / 1e9);
     }
     fprintf(out, "%-16s  %-20s  ", again ? "" : name, kit_place_text(&places[0]));
     print_call(out, step);

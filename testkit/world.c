@@ -86,6 +86,17 @@ void sim_said(const char *text, size_t length) {
     while (n > 0 && E->said[n - 1] == '\n') {
         E->said[--n] = 0;
     }
+    const size_t begin = strlen("thrum: check: ");
+    if (E->mistake && strncmp(E->said, "thrum: check: ", begin) == 0) {
+        char mistake[sizeof E->said];
+        memcpy(mistake, E->said + begin, sizeof E->said - begin);
+        E->said[0] = '\0';
+        E->mistake(mistake);
+    }
+}
+
+const char *sim_env(const char *name) {
+    return E->mistake && strcmp(name, "THRUM_CHECK") == 0 ? "1" : NULL;
 }
 
 void sim_aborted(void) {

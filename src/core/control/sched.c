@@ -185,7 +185,7 @@ static thrum_sched *sched_new(const thrum_config *config, const th_os_cpuset *cp
     size_t length = th_text_cut(config->name, sizeof sched->name - 1); /* the rest of it is zeros */
     memcpy(sched->name, config->name, length);
     sched->config.name = sched->name;
-    sched->counts_held = TH_LIMIT(th_mistakes_count(), false);
+    sched->counts_held = TH_MISTAKES && th_mistakes_count();
     sched->policy = config->workers ? policies[config->policy] : &th_policy_bound;
     sched->deadlock_told.began = UINT64_MAX; /* no deadlock has been reported yet */
     sched->cycle_watcher.xpatience = TH_FOREVER;
@@ -360,7 +360,7 @@ static void see_handle(void *ctx, void *object) {
 static void report_unjoined(thrum_sched *sched) {
     unjoined found = {0, NULL};
     char function[80];
-    if (TH_LIMIT(th_mistakes_count(), false)) {
+    if ((TH_MISTAKES & 1u << TH_MISTAKE_HANDLES) && th_mistakes_count()) {
         th_slab_each(sched->spawn_slab, see_handle, &found);
     }
     if (found.count) {

@@ -90,7 +90,7 @@ void th_mistake_report(th_mistake kind, bool caller, const char *format, ...) {
     char who[CALLER_MAX];
     va_list args;
     /* relaxed: only which caller comes first; in the simulator it would be a step of its worlds */
-    if (TH_LIMIT(false, true) || (th_load_relaxed(&xreported) & bit) ||
+    if (!(TH_MISTAKES & bit) || (th_load_relaxed(&xreported) & bit) ||
         (th_or_relaxed(&xreported, bit) & bit) || !th_mistakes_count()) {
         return;
     }

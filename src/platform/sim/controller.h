@@ -123,6 +123,7 @@ void sim_trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void sim_misused(const char *fault, const char *text) __attribute__((noreturn));
 
 /* Called with a line that the library prints, and at the program's end: both end the run. */
+const char *sim_env(const char *name); /* NULL: the variable is not set */
 void sim_said(const char *text, size_t length);
 void sim_aborted(void) __attribute__((noreturn));
 

@@ -542,6 +542,8 @@ static const struct {
              CASE(two_threads),
              CASE(unlocks),
              CASE(many_tasks),
+             CASE(waits_for_duration),
+             CASE(sleeps_for_number),
              CASE(forgets_list),
              CASE(forgets_cycle),
              CASE(keeps_memory),

@@ -1,10 +1,30 @@
 /*
- * waits.c: locks that block, in words.
+ * waits.c: locks that block, in words; waits and sleeps that are hardly ever meant.
  */
+#include <errno.h>
+
 #include "faults.h"
 
 static thrum_mutex lock = THRUM_MUTEX_INIT;
 static thrum_rwlock rwlock = THRUM_RWLOCK_INIT;
+
+/* ---- mistakes ---- */
+
+int waits_for_duration(void *arg) {
+    thrum_event event = THRUM_EVENT_INIT(THRUM_EVENT_AUTO, false);
+    (void)arg;
+    THRUM_TEST(thrum_event_wait_until(&event, THRUM_MS(100)) == -ETIMEDOUT);
+    return 0;
+}
+
+int sleeps_for_number(void *arg) {
+    (void)arg;
+    MUST(thrum_sleep(1)); /* this is meant */
+    MUST(thrum_sleep(100));
+    return 0;
+}
+
+/* ---- locks ---- */
 
 static int waits_for_locks(void *arg) {
     (void)arg;
