@@ -433,23 +433,6 @@ static int thread_local_is_new(void *arg) {
     return 0;
 }
 
-/* ---- long runs ---- */
-
-static int does_nothing(void *arg) {
-    (void)arg;
-    return 0;
-}
-
-static int many_tasks(void *arg) {
-    (void)arg;
-    for (int i = 0; i < 100000; i++) {
-        thrum_handle *h;
-        MUST(thrum_spawn(&h, does_nothing, NULL));
-        MUST(thrum_join(h, NULL));
-    }
-    return 0;
-}
-
 static int prints(void *arg) {
     (void)arg;
     printf("a line\n");
@@ -462,8 +445,6 @@ static int prints_and_fails(void *arg) {
     THRUM_TEST(thrum_test_random() % 4 != 0);
     return 0;
 }
-
-/* ---- time ---- */
 
 static int advances(void *arg) {
     (void)arg;

@@ -25,6 +25,7 @@ int writes_past_kept(void *arg);
 
 /* waits.c */
 int lock_waits(void *arg);
+int many_tasks(void *arg);
 int waits_for_duration(void *arg);
 int sleeps_for_number(void *arg);
 

@@ -1,5 +1,6 @@
 /*
- * waits.c: locks that block, in words; waits and sleeps that are hardly ever meant.
+ * waits.c: locks that block, in words; waits and sleeps that are hardly ever meant;
+ * long runs.
  */
 #include <errno.h>
 
@@ -7,6 +8,23 @@
 
 static thrum_mutex lock = THRUM_MUTEX_INIT;
 static thrum_rwlock rwlock = THRUM_RWLOCK_INIT;
+
+/* ---- long runs ---- */
+
+static int does_nothing(void *arg) {
+    (void)arg;
+    return 0;
+}
+
+int many_tasks(void *arg) {
+    (void)arg;
+    for (int i = 0; i < 100000; i++) {
+        thrum_handle *h;
+        MUST(thrum_spawn(&h, does_nothing, NULL));
+        MUST(thrum_join(h, NULL));
+    }
+    return 0;
+}
 
 /* ---- mistakes ---- */
 
