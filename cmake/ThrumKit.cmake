@@ -15,7 +15,7 @@ list(FILTER kit_inside EXCLUDE REGEX "/platform/(linux|unix)/|/platform/alike.c|
 file(GLOB kit_platform CONFIGURE_DEPENDS src/platform/sim/*.c)
 list(APPEND kit_inside ${kit_platform} src/platform/posix/absent_posix.c src/platform/linux/code.c
   src/platform/linux/symbols.c src/platform/unix/io/address.c testkit/inside/absent.c testkit/inside/guard.c
-  testkit/inside/policy_any.c testkit/inside/socket.c)
+  testkit/inside/policy_any.c testkit/inside/socket.c testkit/inside/datagram.c)
 add_library(thrum_kit_inside OBJECT ${kit_inside})
 target_compile_options(thrum_kit_inside PRIVATE
   "SHELL:-include ${CMAKE_CURRENT_SOURCE_DIR}/testkit/atomics.h"
@@ -34,7 +34,7 @@ add_custom_command(OUTPUT ${kit_dir}/inner.o ${kit_dir}/points_calls.S
 # So that sources that take both wait for one command.
 add_custom_target(thrum_kit_points DEPENDS ${kit_dir}/inner.o ${kit_dir}/points_calls.S)
 
-file(GLOB kit_sources CONFIGURE_DEPENDS testkit/*.c testkit/faults/*.c)
+file(GLOB kit_sources CONFIGURE_DEPENDS testkit/*.c testkit/faults/*.c testkit/hosts/*.c)
 add_library(thrum_kit OBJECT ${kit_sources} testkit/tsan_names.S ${kit_dir}/points_calls.S)
 add_dependencies(thrum_kit thrum_kit_points)
 target_compile_definitions(thrum_kit PRIVATE SIM_THREADS=32)

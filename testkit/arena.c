@@ -14,12 +14,14 @@ typedef struct block {
     struct block *live_next, *live_before; /* in E->live_blocks, if it may be a leak */
     const char *what;                      /* the call in which it was allocated, and its caller */
     uintptr_t after, freed_after;
-    uint64_t number; /* of the run's allocations */
+    uint32_t number; /* of the run's allocations */
+    uint32_t host;   /* ARENA_GONE: it has crashed */
     /* Of a block of the program: its bytes, and where they end. NULL: it is the library's. */
     size_t asked;
     char *end;
 #endif
 } block;
+#define ARENA_GONE UINT32_MAX
 _Static_assert(sizeof(block) % 16 == 0, "blocks stay 16-aligned");
 
 #define FENCE_BYTES 16u
@@ -126,7 +128,8 @@ void *sim_memory(size_t size) {
 #if TH_KIT
     b->what = E->current->what;
     b->after = E->current->after;
-    b->number = ++E->allocations;
+    b->number = (uint32_t)++E->allocations;
+    b->host = E->current->host;
     b->end = NULL;
     enlist(b, &E->live_blocks);
 #endif
@@ -158,16 +161,22 @@ bool arena_end_written(const void *ptr) {
     return false;
 }
 
-const block *arena_next_user(const block *b, arena_block *out) {
-    b = b ? b->live_next : E->user_blocks;
-    if (b) {
-        tell(b, out);
+static void host_off(unsigned host, block **list) {
+    for (block *b = *list; b;) {
+        block *next = b->live_next;
+        if (b->host == host) {
+            delist(b, list);
+            E->live -= !b->end;
+            E->live_bytes -= b->end ? 0 : b->size;
+            b->host = ARENA_GONE;
+        }
+        b = next;
     }
-    return b;
 }
 
-void arena_tell(const void *ptr, arena_block *out) {
-    tell((const block *)ptr - 1, out);
+void arena_host_off(unsigned host) {
+    host_off(host, &E->live_blocks);
+    host_off(host, &E->user_blocks);
 }
 
 const block *arena_next(const block *b, arena_block *out) {
@@ -217,8 +226,10 @@ void sim_memory_free(void *ptr) {
     }
     b->next = b;
 #if TH_KIT
-    const bool counts = !b->end;
-    delist(b, counts ? &E->live_blocks : &E->user_blocks);
+    const bool counts = !b->end && b->host != ARENA_GONE;
+    if (b->host != ARENA_GONE) {
+        delist(b, counts ? &E->live_blocks : &E->user_blocks);
+    }
     b->freed_after = E->current->after;
     b->live_next = E->freed_blocks;
     E->freed_blocks = b;

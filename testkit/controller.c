@@ -32,20 +32,35 @@ static void give_way(void);
 
 /* ---- threads ---- */
 
-static int thread_new(const char *name, void (*entry)(void *), void *arg) {
-    if (E->thread_count == SIM_THREADS) {
-        return -EAGAIN;
+/* A thread could go on, if its host is not paused. */
+static void may_run(unsigned number) {
+    E->threads[number].state = T_RUNNABLE;
+    *(E->hosts_paused >> E->threads[number].host & 1 ? &E->frozen : &E->runnable) |= 1u << number;
+}
+
+int thread_new(unsigned host, const char *name, void (*entry)(void *), void *arg) {
+    unsigned number = E->thread_count;
+    if (number == SIM_THREADS) { /* the first whose host is off */
+        number = 0;
+        while (number < SIM_THREADS &&
+               !(E->threads[number].gone && E->threads[number].state == T_ENDED)) {
+            number++;
+        }
+        if (number == SIM_THREADS) {
+            return -EAGAIN;
+        }
+    } else {
+        E->thread_count++;
     }
-    unsigned number = E->thread_count++;
     sim_thread *t = &E->threads[number];
     char *stack = t->stack;
     memset(t, 0, sizeof *t);
     t->stack = stack;
-    t->state = T_RUNNABLE;
+    t->host = (uint8_t)host;
     t->entry = entry;
     t->arg = arg;
     snprintf(t->name, sizeof t->name, "%s", name ? name : "thread");
-    E->runnable |= 1u << number;
+    may_run(number);
     uint32_t spread = (uint32_t)(rng() % 1000);
     t->priority = 1000000u + spread * SIM_THREADS + number;
     th_context_make(&t->context, t->stack, t->stack + STACK_BYTES, thread_main, t);
@@ -56,6 +71,9 @@ void controller_begin(void) {
     E->thread_count = 0;
     E->runnable = 0;
     E->asleep = 0;
+    E->frozen = 0;
+    E->hosts_paused = 0;
+    memset(E->clocks, 0, sizeof E->clocks);
     E->tired = 0;
     E->stretch = 0;
     E->looping = 0;
@@ -67,7 +85,7 @@ void controller_begin(void) {
     E->sleeps = 0;
     E->now = E->still ? STILL_BEGIN_NS : 1000000000;
     E->current = NULL;
-    int number = thread_new(MAIN_NAME, NULL, NULL);
+    int number = thread_new(0, MAIN_NAME, NULL, NULL);
     sim_thread *t = &E->threads[number];
     t->now.order[0] = t->now.seen[0] = 1;
 }
@@ -128,8 +146,7 @@ static void thread_main(void *arg) {
         sim_thread *other = &E->threads[i];
         if (other->state == T_JOINING && other->joins == number) {
             view_join(&other->now, &t->now);
-            other->state = T_RUNNABLE;
-            E->runnable |= 1u << i;
+            may_run(i);
         }
     }
     bool all = true;
@@ -146,7 +163,7 @@ static void thread_main(void *arg) {
 int sim_thread_start(const char *name, void (*entry)(void *), void *arg, uintptr_t *handle) {
     sim_thread *self = E->current;
     model_drain(self);
-    int number = thread_new(name, entry, arg);
+    int number = thread_new(self->host, name, entry, arg);
     if (number < 0) {
         return number;
     }
@@ -191,24 +208,26 @@ void *sim_exceptions_here(void) {
 /* ---- the clock ---- */
 
 int64_t sim_now(void) {
-    return E->now;
+    return E->current ? clock_shows(&E->clocks[E->current->host], E->now) : E->now;
 }
 
-static void wake(sim_thread *t, sim_reason reason) {
+void thread_wake(sim_thread *t, sim_reason reason) {
     unsigned number = (unsigned)(t - E->threads);
-    t->state = T_RUNNABLE;
     t->reason = reason;
     E->tired &= ~(1u << number);
-    E->runnable |= 1u << number;
+    may_run(number);
     E->asleep &= ~(1u << number);
 }
 
 /* Wakes those whose deadlines have passed. */
 static void expire(void) {
+    if (unlikely(E->network_arrive)) {
+        E->network_arrive();
+    }
     for (uint32_t bits = E->asleep; bits; bits &= bits - 1) {
         sim_thread *t = &E->threads[__builtin_ctz(bits)];
         if (t->deadline <= E->now) {
-            wake(t, SIM_TIMEOUT);
+            thread_wake(t, SIM_TIMEOUT);
         }
     }
 }
@@ -234,8 +253,7 @@ static bool settle(void) {
     for (unsigned i = 0; i < E->thread_count; i++) {
         sim_thread *t = &E->threads[i];
         if (t->state == T_SETTLING) {
-            t->state = T_RUNNABLE;
-            E->runnable |= 1u << i;
+            may_run(i);
             any = true;
         }
     }
@@ -261,11 +279,17 @@ static int64_t first_deadline(int64_t length) {
     return first;
 }
 
+/* That, or an earlier arrival from another host. */
+static int64_t first_of(int64_t first) {
+    const int64_t next = E->network_next ? E->network_next() : INT64_MAX;
+    return next < first ? next : first;
+}
+
 /* The first deadline of a test: a timer's or a thread's, not that of a worker that looks around. */
 static int64_t first_awaited(void) {
     const int64_t timer = E->first_timer ? E->first_timer() : INT64_MAX;
     const int64_t first = first_deadline(SHORT_NS);
-    return timer < first ? timer : first;
+    return first_of(timer < first ? timer : first);
 }
 
 /* All threads sleep: the clock goes on to the first deadline, if there is one. */
@@ -276,7 +300,7 @@ static void jump(void) {
     if (E->world->asleep) {
         E->world->asleep();
     }
-    int64_t first = first_deadline(0);
+    int64_t first = first_of(first_deadline(0));
     if (E->still && ++E->idle > IDLE_MAX && !E->other_scheds) {
         first = first_awaited(); /* only workers look around; nothing else can happen before */
     }
@@ -313,6 +337,9 @@ static void go_to(unsigned next) {
     if (unlikely(E->exceptions)) {
         from->exceptions = *E->exceptions;
         *E->exceptions = to->exceptions;
+    }
+    if (unlikely(from->host != to->host)) {
+        E->change_host(to->host);
     }
     th_context_jump(&from->context, &to->context);
 }
@@ -469,6 +496,11 @@ void sim_point(void) {
     }
 }
 
+void thread_over(void) {
+    schedule(false);
+    __builtin_unreachable();
+}
+
 void sim_turn(void) {
     if (E->current && !E->inspecting) {
         give_way();
@@ -486,14 +518,14 @@ void sim_yield_point(void) {
     give_way();
 }
 
-/* ---- futexes ---- */
+/* ---- sleeping ---- */
 
 sim_reason sim_sleep(const void *word, int64_t deadline) {
     sim_thread *t = E->current;
     unsigned number = me();
     t->state = T_ASLEEP;
     t->word = word;
-    t->deadline = deadline;
+    t->deadline = deadline == INT64_MAX ? deadline : clock_comes_to(&E->clocks[t->host], deadline);
     t->slept = ++E->sleeps;
     t->slept_at = E->now;
     E->runnable &= ~(1u << number);
@@ -504,46 +536,4 @@ sim_reason sim_sleep(const void *word, int64_t deadline) {
     schedule(false);
     TRACE("%s", t->reason == SIM_TIMEOUT ? "its deadline has passed" : "was woken");
     return t->reason;
-}
-
-bool sim_sees_late(void) {
-    return E->mode == M_C11;
-}
-
-int64_t sim_sleeps_until(const void *word) {
-    for (uint32_t bits = E->asleep; bits; bits &= bits - 1) {
-        const sim_thread *t = &E->threads[__builtin_ctz(bits)];
-        if (t->word == word) {
-            return t->deadline;
-        }
-    }
-    return INT64_MAX;
-}
-
-bool sim_wake_one(const void *word) {
-    model_drain(E->current);
-    sim_thread *sleepers[SIM_THREADS];
-    unsigned n = 0;
-    for (unsigned i = 0; i < E->thread_count; i++) {
-        sim_thread *t = &E->threads[i];
-        if (t->state == T_ASLEEP && t->word == word) {
-            sleepers[n++] = t;
-        }
-    }
-    if (n == 0) {
-        TRACE("futex wake: nobody");
-        return false;
-    }
-    /* First come, first served is the usual order; any order is possible. */
-    for (unsigned i = 1; i < n; i++) {
-        for (unsigned j = i; j > 0 && sleepers[j]->slept < sleepers[j - 1]->slept; j--) {
-            sim_thread *swap = sleepers[j];
-            sleepers[j] = sleepers[j - 1];
-            sleepers[j - 1] = swap;
-        }
-    }
-    sim_thread *t = sleepers[sim_choose(SIM_WAKEE, n)];
-    TRACE("futex wakes thread %d", (int)(t - E->threads));
-    wake(t, SIM_WOKEN);
-    return true;
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/state/worker.h"
+#include "hosts/hosts.h"
 #include "kit.h"
 
 /* ---- locks ---- */
@@ -58,7 +59,8 @@ static void check_locks(void) {
         arena_block block;
         const char *at = l->lock;
         const bool in_arena = at >= E->arena && at < E->arena + ARENA_BYTES;
-        if (!(in_arena && (arena_is_stack(at) || arena_freed(at, &block))) && in_use(l)) {
+        if (l->host == sim_host_here() &&
+            !(in_arena && (arena_is_stack(at) || arena_freed(at, &block))) && in_use(l)) {
             E->held_by = owner_of(l);
             E->held = l->lock;
             fail("held", "a %s is still held at the end of the test", kind_of(l));
@@ -85,7 +87,7 @@ void kit_mistake(const char *text) {
 static void check_threads(void) {
     for (unsigned i = 0; i < E->thread_count; i++) {
         const sim_thread *t = &E->threads[i];
-        if (t->started && !t->joined) {
+        if (t->host == sim_host_here() && t->started && !t->joined) {
             spot(t->started, "started");
             fail("leak", "a thread of thrum_test_thread_start was never joined");
         }
@@ -117,6 +119,8 @@ static void find_overflow(void) {
 
 /* A write to freed memory may also be the cause of a run that hangs or crashes. */
 void kit_run_ended(void) {
+    H->failed = H->placed;
+    image_place(0);
     static const char *const unclear[] = {"deadlock", "livelock", "crash", "hang", "abort", "leak"};
     bool look = !E->failed;
     for (unsigned i = 0; i < sizeof unclear / sizeof *unclear; i++) {

@@ -26,6 +26,7 @@
 #include <sys/time.h>
 #include <sys/types.h>
 
+#include "hosts/clock.h"
 #include "platform/context/context.h"
 #include "platform/platform.h"
 #include "platform/sim/controller.h"
@@ -163,6 +164,8 @@ typedef struct sim_thread {
     uintptr_t after;
     uintptr_t started; /* of a test's own thread: where it was started */
     bool joined;
+    uint8_t host; /* its number; 0 in worlds (hosts/) */
+    bool gone;    /* its host is off: the place is free for another thread */
 
     view now;
     view released;   /* the view published by the last release fence */
@@ -233,6 +236,7 @@ typedef struct sim_spot {
 typedef struct sim_lock {
     const void *lock;
     bool is_mutex; /* or a rwlock */
+    uint8_t host;
 } sim_lock;
 
 /* The simulator keeps nothing in static variables: they are put back after each run. */
@@ -385,6 +389,14 @@ typedef struct engine {
     uint64_t race_slot;
     sim_step race_steps[2]; /* the two accesses, if a traced run came there again */
 
+    /* Hosts of a test (hosts/); zero in worlds. */
+    sim_clock clocks[SIM_HOSTS];
+    uint32_t hosts_paused; /* a bit for each host */
+    uint32_t frozen;       /* a bit for each thread of theirs that could go on */
+    void (*change_host)(unsigned to);
+    int64_t (*network_next)(void); /* when something arrives; INT64_MAX: nothing is on its way */
+    void (*network_arrive)(void);  /* what is due arrives */
+
     /* Trace. */
     bool tracing;
     FILE *trace;
@@ -399,6 +411,10 @@ void run_over(void) __attribute__((noreturn));
 void sim_settle(void); /* waits until all other threads are blocked */
 void sim_advance(int64_t ns);
 void sim_turn(void); /* all other threads that can go on do so first */
+void thread_wake(sim_thread *t, sim_reason reason);
+/* A thread of that host; -EAGAIN: there are too many. */
+int thread_new(unsigned host, const char *name, void (*entry)(void *), void *arg);
+void thread_over(void) __attribute__((noreturn)); /* the caller has been dropped (hosts/) */
 void fail(const char *fault, const char *format, ...)
     __attribute__((noreturn, format(printf, 2, 3)));
 /* A place that the report of the fault names; before the call of fail. */
@@ -478,6 +494,7 @@ extern const memory_mode kit_mode; /* how tests run; without a model: one memory
 /* ---- arena.c ---- */
 void arena_begin(void);
 void arena_end(void);
+void arena_host_off(unsigned host); /* its blocks are gone: they are no leaks */
 
 /* For the test kit. A block, and the places in the program that allocated and freed it. */
 typedef struct arena_block {

@@ -1,6 +1,6 @@
 /*
- * kernel.c: the parts of a simulated system (src/platform/sim/): memory that no thread sees, and
- * order between the threads that meet in it.
+ * kernel.c: the parts of a simulated system (src/platform/sim/): memory that no thread sees, order
+ * between the threads that meet in it, and wakes.
  */
 #include <stdarg.h>
 #include <string.h>
@@ -94,4 +94,58 @@ void sim_trace(const char *format, ...) {
 
 void sim_misused(const char *fault, const char *text) {
     fail(fault, "%s; thread %u", text, me());
+}
+
+/* ---- wakes ---- */
+
+bool sim_sees_late(void) {
+    return E->mode == M_C11;
+}
+
+int64_t sim_sleeps_until(const void *word) {
+    for (uint32_t bits = E->asleep; bits; bits &= bits - 1) {
+        const sim_thread *t = &E->threads[__builtin_ctz(bits)];
+        if (t->word == word) {
+            return t->deadline;
+        }
+    }
+    return INT64_MAX;
+}
+
+/* Whether it is static data, of which each host has a copy at the same address. */
+static bool is_own(const void *word) {
+    return (const char *)word >= E->data && (const char *)word < E->data + E->data_size;
+}
+
+bool sim_wake_one(const void *word) {
+    model_drain(E->current);
+    sim_thread *sleepers[SIM_THREADS];
+    unsigned n = 0;
+    const bool own = is_own(word);
+    for (unsigned i = 0; i < E->thread_count; i++) {
+        sim_thread *t = &E->threads[i];
+        if (t->state == T_ASLEEP && t->word == word && (!own || t->host == E->current->host)) {
+            sleepers[n++] = t;
+        }
+    }
+    if (n == 0) {
+        TRACE("futex wake: nobody");
+        return false;
+    }
+    /* First come, first served is the usual order; any order is possible. */
+    for (unsigned i = 1; i < n; i++) {
+        for (unsigned j = i; j > 0 && sleepers[j]->slept < sleepers[j - 1]->slept; j--) {
+            sim_thread *swap = sleepers[j];
+            sleepers[j] = sleepers[j - 1];
+            sleepers[j - 1] = swap;
+        }
+    }
+    sim_thread *t = sleepers[sim_choose(SIM_WAKEE, n)];
+    TRACE("futex wakes thread %d", (int)(t - E->threads));
+    thread_wake(t, SIM_WOKEN);
+    return true;
+}
+
+unsigned sim_host_here(void) {
+    return E->current ? E->current->host : 0;
 }

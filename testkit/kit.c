@@ -7,6 +7,7 @@
 
 #include "core/state/handle.h"
 #include "core/state/worker.h"
+#include "hosts/hosts.h"
 #include "kit.h"
 #include "platform/platform.h"
 #include "thrum.h"
@@ -149,17 +150,24 @@ static void end_settler(void) {
 
 typedef struct running {
     thrum_sched *sched;
-    bool runs; /* the scheduler */
+    thrum_fn fn;
+    void *arg;
+    const char *name;
     int result;
 } running;
-static running run;
+static running run; /* of the host */
 
 /* The earliest timer of all workers, as core/due/timer.c computes it for the sentinel. */
 int64_t kit_first_timer(void) {
     int64_t first = INT64_MAX;
-    for (unsigned i = 0; run.runs && i < run.sched->workers_regular; i++) {
-        const int64_t theirs = run.sched->workers[i].own_timers.xearliest;
-        first = theirs < first ? theirs : first;
+    for (unsigned h = 0; h < H->count; h++) {
+        const thrum_sched *sched = H->host[h].sched;
+        for (unsigned i = 0; sched && i < sched->workers_regular; i++) {
+            const int64_t theirs = sched->workers[i].own_timers.xearliest;
+            const int64_t at =
+                theirs < INT64_MAX ? clock_comes_to(&E->clocks[h], theirs) : INT64_MAX;
+            first = at < first ? at : first;
+        }
     }
     return first;
 }
@@ -173,9 +181,9 @@ uint64_t kit_tasks_begun(void) {
 }
 
 static int root(void *arg) {
-    const kit_test *test = arg;
-    INNER(thrum_set_name)("test");
-    run.result = test->fn(test->arg);
+    (void)arg;
+    INNER(thrum_set_name)(run.name);
+    run.result = run.fn(run.arg);
     return 0;
 }
 
@@ -210,8 +218,10 @@ static void check_tasks(void) {
     sim_settle();
     if (INNER(thrum_metrics_read)(run.sched, THRUM_ALL_WORKERS, &metrics) == 0 &&
         metrics.tasks_alive != 0) {
-        fail("leak", "%llu task%s left at the end of the test",
-             (unsigned long long)metrics.tasks_alive, metrics.tasks_alive == 1 ? " is" : "s are");
+        const bool several = metrics.tasks_alive != 1;
+        const unsigned host = sim_host_here();
+        fail("leak", "%llu task%s left at the end of %s%s", (unsigned long long)metrics.tasks_alive,
+             several ? "s are" : " is", host ? "host " : "the test", host ? hosts_name(host) : "");
     }
     unsigned handles = 0;
     kit_handles_left(count, &handles);
@@ -221,13 +231,15 @@ static void check_tasks(void) {
     }
 }
 
-void kit_body(void) {
-    const kit_test *test = kit_test_now();
+int kit_run_host(thrum_fn fn, void *arg, const char *name, const kit_test *test) {
+    const bool first = sim_host_here() == 0;
     thrum_config config;
     thrum_handle *handle;
+    const bool unwatched = E->unwatched;
+    run = (running){.fn = fn, .arg = arg, .name = name};
     E->unwatched = true; /* most of a run's accesses are in the start and the end */
     INNER(thrum_config_init)(&config);
-    config.workers = test->workers;
+    config.workers = first ? test->workers : (test->workers + 1) / 2;
     config.policy = kit_policies[test->policy];
     config.workers_spare = 0;
     config.stall_ms = 0;
@@ -236,25 +248,35 @@ void kit_body(void) {
         fail("limit", "the scheduler cannot be started");
     }
     run.runs = true;
-    E->unwatched = false;
+    E->unwatched = first ? false : unwatched;
+    hosts_scheduler(run.sched);
     thrum_attr attr;
     INNER(thrum_attr_init)(&attr);
     attr.sched = run.sched;
-    if (INNER(thrum_spawn_with)(&handle, &attr, root, (void *)(uintptr_t)test) != 0 ||
+    if (INNER(thrum_spawn_with)(&handle, &attr, root, NULL) != 0 ||
         INNER(thrum_join)(handle, NULL) != 0) {
         fail("limit", "the test cannot be started");
     }
-    E->unwatched = true; /* what follows sees the newest values */
-    if (run.result != 0) {
+    if (first) {
+        E->unwatched = true; /* what follows sees the newest values */
+        hosts_switch_off();
+    }
+    if (first && run.result != 0) {
         fail("result", "the test returned %d: %s", run.result, INNER(thrum_strerror)(run.result));
     }
     check_tasks();
     kit_check_end();
-    run.runs = false;
+    hosts_scheduler(NULL);
     if (INNER(thrum_sched_stop)(run.sched) != 0) {
         fail("limit", "the scheduler cannot be stopped");
     }
     end_settler();
+    return run.result;
+}
+
+void kit_body(void) {
+    const kit_test *test = kit_test_now();
+    (void)kit_run_host(test->fn, test->arg, hosts_name(0), test);
 }
 
 void kit_dump(FILE *out) {

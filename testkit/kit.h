@@ -28,6 +28,7 @@ extern __typeof__(thrum_sched_start) INNER(thrum_sched_start);
 extern __typeof__(thrum_sched_stop) INNER(thrum_sched_stop);
 extern __typeof__(thrum_strerror) INNER(thrum_strerror);
 extern __typeof__(thrum_dump) INNER(thrum_dump);
+extern __typeof__(thrum_blocking) INNER(thrum_blocking);
 
 typedef struct kit_test {
     int (*fn)(void *arg);
@@ -60,6 +61,8 @@ extern const thrum_policy
 int64_t kit_first_timer(void);
 uint64_t kit_tasks_begun(void);
 void kit_body(void); /* a run, in its first thread */
+/* Runs a function on the caller's host, in a scheduler of its own; returns its result. */
+int kit_run_host(thrum_fn fn, void *arg, const char *name, const kit_test *test);
 /* Calls `see` for the handle of each task that has ended and was neither joined nor detached. */
 void kit_handles_left(void (*see)(void *ctx, const thrum_handle *handle), void *ctx);
 void kit_dump(FILE *out); /* after the run: all tasks, with their waits */

@@ -69,11 +69,11 @@ static void check_cases(const thrum_case cases[], size_t n, const char *call, ui
 
 static void note_lock(const void *lock, bool is_mutex) {
     unsigned i = E->locks_used;
-    while (i > 0 && E->locks[i - 1].lock != lock) {
+    while (i > 0 && (E->locks[i - 1].lock != lock || E->locks[i - 1].host != sim_host_here())) {
         i--;
     }
     if (!i && E->locks_used < LOCKS_MAX) {
-        E->locks[E->locks_used++] = (sim_lock){lock, is_mutex};
+        E->locks[E->locks_used++] = (sim_lock){lock, is_mutex, (uint8_t)sim_host_here()};
     }
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hosts/hosts.h"
 #include "kit.h"
 
 #define LEARNING 16u /* runs that measure the typical length of a run */
@@ -313,6 +314,11 @@ static int run_session(void) {
     return configure(0) == S_EXHAUSTIVE ? search() : explore_all();
 }
 
+static void run_begins(void) {
+    kit_locals_put_back();
+    hosts_begin();
+}
+
 int kit_run(const thrum_test_options *options, thrum_fn test, void *arg, bool of_main) {
     if (E && E->current) { /* also of another thread */
         return -EDEADLK;
@@ -337,7 +343,7 @@ int kit_run(const thrum_test_options *options, thrum_fn test, void *arg, bool of
         E->first_timer = kit_first_timer;
         E->tasks_begun = kit_tasks_begun;
         E->is_foreign_signal = kit_is_foreign_signal;
-        E->run_begins = kit_locals_put_back;
+        E->run_begins = run_begins;
         E->run_ended = kit_run_ended;
         S = malloc(sizeof *S);
     } else {
@@ -353,8 +359,9 @@ int kit_run(const thrum_test_options *options, thrum_fn test, void *arg, bool of
                            .preemptions = S->options.preemptions};
     kit_atomics = S->options.atomics;
     E->mistake = S->options.ignore_mistakes ? NULL : kit_mistake;
-    engine_data_copy();
     kit_locals_copy();
+    hosts_session();
+    engine_data_copy();
     kit_terminate_begin();
     const int result = run_session();
     kit_terminate_end();

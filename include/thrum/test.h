@@ -230,6 +230,93 @@ THRUM_API THRUM_NODISCARD int thrum_test_thread_start(thrum_test_thread *thread,
                                                       void (*fn)(void *arg), void *arg);
 THRUM_API void thrum_test_thread_join(thrum_test_thread *thread);
 
+/* The largest number of hosts of a test, with the first one. */
+#define THRUM_TEST_HOSTS_MAX 8
+
+/*
+ * Starts a function on a simulated host. The test's own function runs on the first host, whose name
+ * is "test". Each host has a scheduler, descriptors, and a copy of the program's static data and
+ * thread-locals, which is fresh when the host starts. Hosts reach each other only by the network:
+ * thrum_listen, thrum_dial and the calls for UDP take the name of a host. If the test's function
+ * returns while hosts run, they are switched off as by thrum_test_host_crash.
+ *
+ * Memory of malloc is at different addresses on each host, and a host can read and write memory of
+ * another one. So arg may point to memory that the caller has allocated, and a test may record what
+ * its hosts do there. Locks, channels and other objects work on one host only.
+ *
+ * Parameters:
+ *   name  1 to 31 letters, digits, '-' and '_', the first a letter; not the name of another host
+ *   fn    runs as a task on the host. If it returns a value other than 0, the run fails, unless
+ *         thrum_test_host_wait has returned the value
+ *   arg   for the function
+ * Returns: 0, or a negative error code.
+ * Errors:
+ *   -EINVAL  no function, or not a valid name
+ *   -EEXIST  there is a host with that name
+ *   -EAGAIN  too many hosts (THRUM_TEST_HOSTS_MAX) or threads
+ *   -EPERM   the caller is not in a test
+ *   -ENOSYS  with thrum::test_real
+ * Context: a task or thread of the test; may suspend; not cancellable.
+ * Ordering: the caller's earlier writes to allocated memory are visible to the function.
+ * Example: examples/testing/register.c
+ * See also: thrum_test_host_wait, thrum_test_host_crash
+ */
+THRUM_API THRUM_NODISCARD int thrum_test_host(const char *name, thrum_fn fn, void *arg);
+
+/*
+ * Waits until a host's function has returned or the host has crashed.
+ *
+ * Parameters:
+ *   name  a host other than the caller's
+ * Returns: the function's value, or a negative error code.
+ * Errors:
+ *   -EPIPE    the host has crashed
+ *   -ENOENT   there is no host with that name
+ *   -EINVAL   the name of the first host, or NULL
+ *   -EDEADLK  the name of the caller's host
+ *   -EPERM    the caller is not in a test
+ *   -ENOSYS   with thrum::test_real
+ * Context: a task or thread of the test; may suspend; not cancellable.
+ * Ordering: writes of the host's function to allocated memory are visible after it.
+ * Example: examples/testing/register.c
+ * See also: thrum_test_host
+ */
+THRUM_API int thrum_test_host_wait(const char *name);
+
+/*
+ * thrum_test_host_crash ends a host at once, as a loss of power would: its tasks go no further,
+ * its static data and its connections are gone. Peers get -ECONNRESET. Nothing that the host leaves
+ * is reported as a leak. If a host crashes itself, the call does not return.
+ * thrum_test_host_restart starts the function of a host that has crashed or returned once more, with
+ * fresh data. thrum_test_host_pause stops all tasks of a host, or lets them go on; meanwhile, time
+ * passes for the others, and the network accepts connections and bytes for the host.
+ *
+ * Parameters:
+ *   name   a host other than the first one
+ *   pause  whether to stop or to go on
+ * Returns: 0, or a negative error code.
+ * Errors:
+ *   -ENOENT    there is no host with that name
+ *   -EINVAL    the name of the first host, or NULL
+ *   -EALREADY  crash: it does not run
+ *   -EBUSY     restart: it runs
+ *   -EAGAIN    restart: too many threads
+ *   -EDEADLK   pause: the caller's own host
+ *   -EPERM     the caller is not in a test
+ *   -ENOSYS    with thrum::test_real
+ * Context: a task or thread of the test; may suspend; not cancellable.
+ * Ordering: none.
+ * Example:
+ *   int err = thrum_test_host_crash("b");
+ *   if (err == 0) {
+ *       err = thrum_test_host_restart("b");
+ *   }
+ * See also: thrum_test_host
+ */
+THRUM_API int thrum_test_host_crash(const char *name);
+THRUM_API int thrum_test_host_restart(const char *name);
+THRUM_API int thrum_test_host_pause(const char *name, bool pause);
+
 THRUM_END_DECLS
 
 #endif

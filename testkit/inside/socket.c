@@ -1,56 +1,23 @@
 /*
- * socket.c: sockets of a test: TCP, UDP and UNIX sockets between the tasks of a test, over the
- * simulator's descriptors (src/platform/sim/files.h). There is one host, whose addresses are those
- * of the loopback; bytes and datagrams arrive at once.
+ * socket.c: sockets of a test: TCP, UDP (datagram.c) and UNIX sockets between its tasks, over the
+ * simulator's descriptors (src/platform/sim/files.h). Each host has the addresses of the loopback,
+ * where all arrives at once, and one in the network between the hosts (hosts/network.c): 10.0.0.1
+ * for the first host, and so on.
  */
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
 
-#include "platform/file.h"
-#include "platform/sim/files.h"
-#include "platform/socket.h"
+#include "hosts/network.h"
+#include "inside/socket.h"
 
 #define PORT_FIRST 49152u /* of those that the system chooses */
-#define DATAGRAMS 64u     /* on their way, in all */
-#define DATAGRAM_BYTES 8192u
-#define QUEUE 16u /* of a socket */
-
-struct sim_socket {
-    th_os_family family;
-    th_os_style style;
-    th_os_address local; /* empty: not bound */
-    th_os_address peer;  /* empty: not connected */
-    int64_t options[TH_OS_OPTIONS];
-    unsigned waiting; /* datagrams, oldest first */
-    uint8_t queue[QUEUE];
-};
-
-typedef struct datagram {
-    th_os_address from;
-    size_t size;
-    uint8_t bytes[DATAGRAM_BYTES];
-} datagram;
-
-/* What lies behind the system's own memory, and is not zero when a run begins. */
-typedef struct rest {
-    uint8_t bytes[SIM_FLOWS * SIM_ROOM];
-    sim_socket sockets[SIM_FILES]; /* of the file with the same place */
-    datagram datagrams[DATAGRAMS];
-} rest;
-
-_Static_assert(sizeof(sim_files) + sizeof(rest) <= (size_t)SIM_KERNEL_BYTES, "it has room");
-
-static rest *rest_here(void) {
-    return (rest *)(void *)(sim_files_here() + 1);
-}
 
 /* ---- addresses ---- */
 
 static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
-/* An IPv4 address that is written as one of IPv6 as what it is. */
-static th_os_address plain(th_os_address address) {
+th_os_address sim_socket_plain(th_os_address address) {
     struct sockaddr_in6 in6;
     memcpy(&in6, address.words, sizeof in6);
     if (th_os_address_family(&address) == TH_OS_IPV6 &&
@@ -63,8 +30,7 @@ static th_os_address plain(th_os_address address) {
     return address;
 }
 
-/* As a socket of the family has it. */
-static th_os_address shown(th_os_address address, th_os_family family) {
+th_os_address sim_socket_shown(th_os_address address, th_os_family family) {
     if (family == TH_OS_IPV6 && th_os_address_family(&address) == TH_OS_IPV4) {
         struct sockaddr_in in;
         memcpy(&in, address.words, sizeof in);
@@ -77,8 +43,7 @@ static th_os_address shown(th_os_address address, th_os_family family) {
     return address;
 }
 
-/* Whether it stands for all addresses of the host. */
-static bool is_any(const th_os_address *address) {
+bool sim_socket_is_any(const th_os_address *address) {
     th_os_address any;
     th_os_family family = th_os_address_family(address);
     if (family != TH_OS_IPV4 && family != TH_OS_IPV6) {
@@ -88,40 +53,66 @@ static bool is_any(const th_os_address *address) {
     return th_os_address_is(&any, address);
 }
 
-/* An address of this host, at which a socket can be reached; or -EADDRNOTAVAIL. */
-static int reach(th_os_address *address) {
-    *address = plain(*address);
+th_os_address sim_socket_of_host(unsigned host, uint16_t port) {
+    th_os_address address;
+    char text[] = "10.0.0.1";
+    text[sizeof text - 2] = (char)('1' + host);
+    (void)th_os_address_numeric(&address, text, port);
+    return address;
+}
+
+static bool is_loopback(const th_os_address *address) {
     const th_os_family family = th_os_address_family(address);
-    const uint16_t port = th_os_address_port(address);
-    if (is_any(address)) {
-        return th_os_address_numeric(address, family == TH_OS_IPV4 ? "127.0.0.1" : "::1", port);
-    }
     th_os_address one;
     struct sockaddr_in in;
     memcpy(&in, address->words, sizeof in);
-    (void)th_os_address_numeric(&one, "::1", port);
+    (void)th_os_address_numeric(&one, "::1", th_os_address_port(address));
     return family == TH_OS_LOCAL || th_os_address_is(&one, address) ||
-                   (family == TH_OS_IPV4 && ntohl(in.sin_addr.s_addr) >> 24 == 127)
-               ? 0
-               : -EADDRNOTAVAIL;
+           (family == TH_OS_IPV4 && ntohl(in.sin_addr.s_addr) >> 24 == 127);
+}
+
+int sim_socket_reach(th_os_address *address) {
+    *address = sim_socket_plain(*address);
+    const th_os_family family = th_os_address_family(address);
+    const uint16_t port = th_os_address_port(address);
+    if (sim_socket_is_any(address)) {
+        (void)th_os_address_numeric(address, family == TH_OS_IPV4 ? "127.0.0.1" : "::1", port);
+    }
+    if (is_loopback(address)) {
+        return (int)sim_host_here();
+    }
+    for (unsigned host = 0; host < hosts_count(); host++) {
+        const th_os_address its = sim_socket_of_host(host, port);
+        if (th_os_address_is(&its, address)) {
+            return (int)host;
+        }
+    }
+    return -EADDRNOTAVAIL;
+}
+
+th_os_address sim_socket_near(const th_os_address *address) {
+    if (is_loopback(address)) {
+        return *address;
+    }
+    return sim_socket_of_host(sim_host_here(), th_os_address_port(address));
 }
 
 /* Whether a socket that is bound there gets what is sent to the address. */
 static bool covers(const sim_socket *bound, const th_os_address *address) {
-    const th_os_address local = plain(bound->local);
+    const th_os_address local = sim_socket_plain(bound->local);
     if (th_os_address_is(&local, address)) {
         return true;
     }
     const bool same = th_os_address_family(&local) == th_os_address_family(address) ||
                       (bound->family == TH_OS_IPV6 && !bound->options[TH_OS_IPV6_ONLY] &&
                        th_os_address_family(address) == TH_OS_IPV4);
-    return same && is_any(&local) && th_os_address_port(&local) == th_os_address_port(address);
+    return same && sim_socket_is_any(&local) &&
+           th_os_address_port(&local) == th_os_address_port(address);
 }
 
 /* ---- sockets ---- */
 
-/* The file, and NULL if it is no socket; *code becomes the error. */
-static sim_file *socket_file(int fd, int *code) {
+sim_file *sim_socket_file(int fd, int *code) {
     sim_call();
     sim_file *file = sim_number_file(fd);
     *code = !file ? -EBADF : !file->socket ? -ENOTSOCK : 0;
@@ -138,14 +129,15 @@ static void socket_close(sim_file *file) {
     }
 }
 
-static sim_file *socket_new(th_os_family family, th_os_style style) {
+sim_file *sim_socket_new(unsigned host, th_os_family family, th_os_style style) {
     const bool bytes = style == TH_OS_BYTES;
     sim_file *file =
         sim_file_new(bytes ? SIM_FRESH : SIM_DATAGRAMS, !bytes                  ? TH_OS_DATAGRAM
                                                         : family == TH_OS_LOCAL ? TH_OS_STREAM
                                                                                 : TH_OS_TCP);
-    file->socket = &rest_here()->sockets[file - sim_files_here()->files];
+    file->socket = &sim_rest_here()->sockets[file - sim_files_here()->files];
     *file->socket = (sim_socket){.family = family, .style = style};
+    file->host = (uint8_t)host;
     file->nonblocking = true;
     file->ready = has_datagram;
     file->close = socket_close;
@@ -157,12 +149,13 @@ int th_os_socket_open(th_os_family family, th_os_style style) {
     if (family == TH_OS_UNNAMED || style == TH_OS_PACKETS) {
         return -EAFNOSUPPORT;
     }
-    return sim_numbers_full() ? -EMFILE : sim_number_give(socket_new(family, style));
+    return sim_numbers_full() ? -EMFILE
+                              : sim_number_give(sim_socket_new(sim_host_here(), family, style));
 }
 
 int th_os_socket_what(int fd, th_os_family *family, th_os_style *style) {
     int code;
-    const sim_file *file = socket_file(fd, &code);
+    const sim_file *file = sim_socket_file(fd, &code);
     if (file) {
         *family = file->socket->family;
         *style = file->socket->style;
@@ -177,12 +170,13 @@ static bool is_taken(const sim_socket *me, const th_os_address *address) {
     for (unsigned i = 0; i < SIM_FILES; i++) {
         const sim_file *file = &all->files[i];
         const sim_socket *other = file->socket;
-        if (file->kind == SIM_NOTHING || file->kind == SIM_SOCKET || !other || other == me ||
-            other->style != me->style || !other->local.size ||
+        if (file->host != sim_host_here() || file->kind == SIM_NOTHING ||
+            file->kind == SIM_SOCKET || !other || other == me || other->style != me->style ||
+            !other->local.size ||
             (other->options[TH_OS_REUSE_PORT] && me->options[TH_OS_REUSE_PORT])) {
             continue;
         }
-        const th_os_address theirs = plain(other->local);
+        const th_os_address theirs = sim_socket_plain(other->local);
         if (covers(other, address) || covers(&wanted, &theirs)) {
             return true;
         }
@@ -213,7 +207,7 @@ static int bind_to(sim_socket *me, th_os_address address) {
 
 int th_os_socket_bind(int fd, const th_os_address *address) {
     int code;
-    sim_file *file = socket_file(fd, &code);
+    sim_file *file = sim_socket_file(fd, &code);
     if (!file) {
         return code;
     }
@@ -223,7 +217,7 @@ int th_os_socket_bind(int fd, const th_os_address *address) {
         return -EINVAL;
     }
     th_os_address own = *address;
-    if (reach(&own)) {
+    if (sim_socket_reach(&own) != (int)sim_host_here()) {
         return -EADDRNOTAVAIL;
     }
     th_os_address unnamed;
@@ -231,7 +225,7 @@ int th_os_socket_bind(int fd, const th_os_address *address) {
     if (family == TH_OS_LOCAL ? address->size == unnamed.size : !th_os_address_port(address)) {
         return bind_to(me, *address);
     }
-    own = plain(*address);
+    own = sim_socket_plain(*address);
     if (is_taken(me, &own)) {
         return -EADDRINUSE;
     }
@@ -241,7 +235,7 @@ int th_os_socket_bind(int fd, const th_os_address *address) {
 
 int th_os_socket_listen(int fd, int backlog) {
     int code;
-    sim_file *file = socket_file(fd, &code);
+    sim_file *file = sim_socket_file(fd, &code);
     if (!file) {
         return code;
     }
@@ -263,7 +257,7 @@ int th_os_socket_listen(int fd, int backlog) {
 
 int th_os_socket_waits(int fd) {
     int code;
-    const sim_file *file = socket_file(fd, &code);
+    const sim_file *file = sim_socket_file(fd, &code);
     return !file ? code
            : file->kind == SIM_LISTENER || (file->kind == SIM_DATAGRAMS && !file->socket->peer.size)
                ? 0
@@ -272,46 +266,42 @@ int th_os_socket_waits(int fd) {
 
 /* ---- connecting ---- */
 
-/* The socket that gets what is sent to the address; of several that share it any. */
-static sim_file *find(th_os_style style, const th_os_address *address) {
+sim_file *sim_socket_find(unsigned host, th_os_style style, const th_os_address *address) {
     sim_files *all = sim_files_here();
     const sim_kind kind = style == TH_OS_BYTES ? SIM_LISTENER : SIM_DATAGRAMS;
     sim_file *found[SIM_FILES];
     unsigned n = 0;
     for (unsigned i = 0; i < SIM_FILES; i++) {
         sim_file *file = &all->files[i];
-        if (file->kind == kind && file->socket && file->socket->local.size && !file->deaf &&
-            covers(file->socket, address)) {
+        if (file->host == host && file->kind == kind && file->socket && file->socket->local.size &&
+            !file->deaf && covers(file->socket, address)) {
             found[n++] = file;
         }
     }
     return n > 1 ? found[sim_choose(SIM_EVENT, n)] : n ? found[0] : NULL;
 }
 
-/* Gives a socket an address if it has none: one at which the address can reach it. */
-static int bind_near(sim_socket *me, const th_os_address *address) {
+int sim_socket_bind_near(sim_socket *me, const th_os_address *address) {
     if (me->local.size || me->family == TH_OS_LOCAL) {
         return 0;
     }
-    return bind_to(me, *address);
+    return bind_to(me, sim_socket_near(address));
 }
 
-static int connect_bytes(sim_file *file, const th_os_address *address) {
+/* The socket gets its connection with a listener, or an error. */
+int sim_socket_connect_to(sim_file *file, unsigned host, const th_os_address *address) {
     sim_socket *me = file->socket;
-    if (file->kind != SIM_FRESH) {
-        return -EISCONN;
-    }
-    sim_file *listener = find(TH_OS_BYTES, address);
+    sim_file *listener = sim_socket_find(host, TH_OS_BYTES, address);
     if (!listener || listener->waiting == listener->waiting_max) {
         return !listener || me->family != TH_OS_LOCAL ? -ECONNREFUSED : -EAGAIN;
     }
-    int code = bind_near(me, address);
-    if (code) {
-        return code;
-    }
-    sim_file *taken = socket_new(listener->socket->family, TH_OS_BYTES);
+    sim_file *taken = sim_socket_new(host, listener->socket->family, TH_OS_BYTES);
     file->kind = taken->kind = SIM_SOCKET;
     sim_file_connect(file, taken);
+    if (host != file->host) {
+        file->out->far = network_flow(file->host, host);
+        taken->out->far = network_flow(host, file->host);
+    }
     me->peer = *address;
     taken->socket->local = *address;
     taken->socket->peer = me->local;
@@ -319,32 +309,55 @@ static int connect_bytes(sim_file *file, const th_os_address *address) {
     listener->backlog[listener->waiting++] = taken;
     sim_release(&listener->order);
     sim_file_edge(listener);
-    return me->family != TH_OS_LOCAL && sim_choose(SIM_EVENT, 2) ? -EINPROGRESS : 0;
+    return 0;
+}
+
+static int connect_bytes(sim_file *file, unsigned host, const th_os_address *address) {
+    sim_socket *me = file->socket;
+    if (file->kind != SIM_FRESH || file->connecting) {
+        return file->connecting ? -EALREADY : -EISCONN;
+    }
+    if (host != file->host) {
+        const int code = sim_socket_bind_near(me, address);
+        file->connecting = !code;
+        if (!code) {
+            network_connect(file, host, address);
+        }
+        return code ? code : -EINPROGRESS;
+    }
+    const sim_file *listener = sim_socket_find(host, TH_OS_BYTES, address);
+    int code = listener ? sim_socket_bind_near(me, address) : 0;
+    if (!code) {
+        code = sim_socket_connect_to(file, host, address);
+    }
+    return code ? code : me->family != TH_OS_LOCAL && sim_choose(SIM_EVENT, 2) ? -EINPROGRESS : 0;
 }
 
 int th_os_socket_connect(int fd, const th_os_address *address) {
     int code;
-    sim_file *file = socket_file(fd, &code);
+    sim_file *file = sim_socket_file(fd, &code);
     if (!file) {
         return code;
     }
     th_os_address target = *address;
-    if (reach(&target)) {
+    const int host = sim_socket_reach(&target);
+    if (host < 0) {
         return -ENETUNREACH;
     }
     if (file->kind != SIM_DATAGRAMS) {
-        return connect_bytes(file, &target);
+        return connect_bytes(file, (unsigned)host, &target);
     }
-    if (file->socket->family == TH_OS_LOCAL && !find(TH_OS_DATAGRAMS, &target)) {
+    if (file->socket->family == TH_OS_LOCAL &&
+        !sim_socket_find((unsigned)host, TH_OS_DATAGRAMS, &target)) {
         return -ECONNREFUSED;
     }
     file->socket->peer = target;
-    return bind_near(file->socket, &target);
+    return sim_socket_bind_near(file->socket, &target);
 }
 
 int th_os_socket_error(int fd) {
     int code;
-    sim_file *file = socket_file(fd, &code);
+    sim_file *file = sim_socket_file(fd, &code);
     if (file) {
         code = -file->error;
         file->error = 0;
@@ -354,7 +367,7 @@ int th_os_socket_error(int fd) {
 
 static int name_of(int fd, bool peer, th_os_address *out) {
     int code;
-    const sim_file *file = socket_file(fd, &code);
+    const sim_file *file = sim_socket_file(fd, &code);
     *out = (th_os_address){0};
     if (!file) {
         return code;
@@ -363,7 +376,7 @@ static int name_of(int fd, bool peer, th_os_address *out) {
     if (peer && !me->peer.size) {
         return -ENOTCONN;
     }
-    *out = shown(peer ? me->peer : me->local, me->family);
+    *out = sim_socket_shown(peer ? me->peer : me->local, me->family);
     if (!out->size && me->family == TH_OS_LOCAL) {
         (void)th_os_address_local(out, "", 0, true);
     } else if (!out->size) {
@@ -380,105 +393,11 @@ int th_os_socket_peer(int fd, th_os_address *out) {
     return name_of(fd, true, out);
 }
 
-/* ---- datagrams ---- */
-
-/* The number of a free datagram, or -1. */
-static int datagram_new(void) {
-    const uint64_t used = sim_files_here()->datagrams;
-    return ~used ? __builtin_ctzll(~used) : -1;
-}
-
-static int send_one(sim_file *file, const th_os_message *message) {
-    sim_socket *me = file->socket;
-    th_os_address to = message->address.size ? message->address : me->peer;
-    if (!to.size || message->size > DATAGRAM_BYTES) {
-        return to.size ? -EMSGSIZE : -EDESTADDRREQ;
-    }
-    int code = reach(&to) ? -ENETUNREACH : bind_near(me, &to);
-    if (code) {
-        return code;
-    }
-    th_os_address from = plain(me->local);
-    if (is_any(&from)) {
-        const bool ipv4 = th_os_address_family(&to) == TH_OS_IPV4;
-        (void)th_os_address_numeric(&from, ipv4 ? "127.0.0.1" : "::1", th_os_address_port(&from));
-    }
-    sim_file *other = find(TH_OS_DATAGRAMS, &to);
-    if (other && other->socket->peer.size && !th_os_address_is(&other->socket->peer, &from)) {
-        other = NULL;
-    }
-    if (!other) { /* the sender hears of it if it is connected */
-        file->error = me->peer.size ? ECONNREFUSED : 0;
-        return me->family == TH_OS_LOCAL ? -ECONNREFUSED : 0;
-    }
-    const int number = datagram_new();
-    if (number < 0 || other->socket->waiting == QUEUE) {
-        return me->family == TH_OS_LOCAL ? -EAGAIN : 0; /* it is lost */
-    }
-    datagram *d = &rest_here()->datagrams[number];
-    d->from = from;
-    d->size = message->size;
-    memcpy(d->bytes, message->data, message->size);
-    sim_files_here()->datagrams |= UINT64_C(1) << number;
-    other->socket->queue[other->socket->waiting++] = (uint8_t)number;
-    sim_release(&other->order);
-    sim_file_edge(other);
-    return 0;
-}
-
-int th_os_socket_send(int fd, const th_os_message messages[], unsigned n) {
-    int code;
-    sim_file *file = socket_file(fd, &code);
-    unsigned sent = 0;
-    while (file && sent < n && (code = send_one(file, &messages[sent])) == 0) {
-        sent++;
-    }
-    return sent ? (int)sent : code;
-}
-
-int th_os_socket_receive(int fd, th_os_message messages[], unsigned n) {
-    int code;
-    sim_file *file = socket_file(fd, &code);
-    if (!file) {
-        return code;
-    }
-    sim_socket *me = file->socket;
-    unsigned got = 0;
-    for (; got < n && me->waiting; got++) {
-        th_os_message *message = &messages[got];
-        const unsigned number = me->queue[0];
-        const datagram *d = &rest_here()->datagrams[number];
-        message->length = d->size;
-        memcpy(message->data, d->bytes, d->size < message->size ? d->size : message->size);
-        message->address = d->from.size ? shown(d->from, me->family) : d->from;
-        memmove(me->queue, me->queue + 1, --me->waiting);
-        sim_files_here()->datagrams &= ~(UINT64_C(1) << number);
-    }
-    sim_acquire(&file->order);
-    if (got == 0 && file->error) {
-        code = -file->error;
-        file->error = 0;
-    }
-    return got ? (int)got : code ? code : -EAGAIN;
-}
-
-/* Descriptors are not passed in a test. */
-int64_t th_os_socket_send_fds(int fd, const void *from, size_t size, const int fds[], unsigned n) {
-    (void)fds;
-    return n ? -ENOSYS : th_os_io_write(fd, TH_OS_STREAM, from, size);
-}
-
-int64_t th_os_socket_receive_fds(int fd, void *to, size_t size, int fds[], unsigned *n) {
-    (void)fds;
-    *n = 0;
-    return th_os_io_read(fd, TH_OS_STREAM, to, size);
-}
-
 /* ---- options, names ---- */
 
 int th_os_socket_set(int fd, th_os_option option, int64_t value) {
     int code;
-    sim_file *file = socket_file(fd, &code);
+    sim_file *file = sim_socket_file(fd, &code);
     if (file) {
         file->socket->options[option] = value;
         file->resets = file->socket->options[TH_OS_RESET] != 0;
@@ -488,7 +407,7 @@ int th_os_socket_set(int fd, th_os_option option, int64_t value) {
 
 int64_t th_os_socket_get(int fd, th_os_option option) {
     int code;
-    const sim_file *file = socket_file(fd, &code);
+    const sim_file *file = sim_socket_file(fd, &code);
     return file ? file->socket->options[option] : code;
 }
 
@@ -509,8 +428,14 @@ int th_os_local_remove(const th_os_address *address) {
 }
 
 int th_os_resolve(const char *host, th_os_family family, th_os_address out[], unsigned max) {
-    if (strcmp(host, "localhost") != 0 || !max) {
+    const bool is_localhost = strcmp(host, "localhost") == 0;
+    const int number = hosts_find(host);
+    if (!max || (!is_localhost && (number < 0 || family == TH_OS_IPV6))) {
         return -ENOENT;
+    }
+    if (!is_localhost) {
+        out[0] = sim_socket_of_host((unsigned)number, 0);
+        return 1;
     }
     return th_os_address_numeric(out, family == TH_OS_IPV6 ? "::1" : "127.0.0.1", 0) ? -ENOENT : 1;
 }

@@ -81,6 +81,35 @@ void thrum_test_thread_join(thrum_test_thread *thread) {
     free(s);
 }
 
+/* ---- hosts, which the kit alone has ---- */
+
+int thrum_test_host(const char *name, thrum_fn fn, void *arg) {
+    (void)name, (void)fn, (void)arg;
+    return -ENOSYS;
+}
+
+static int no_host(const char *name) {
+    (void)name;
+    return -ENOSYS;
+}
+
+int thrum_test_host_wait(const char *name) {
+    return no_host(name);
+}
+
+int thrum_test_host_crash(const char *name) {
+    return no_host(name);
+}
+
+int thrum_test_host_restart(const char *name) {
+    return no_host(name);
+}
+
+int thrum_test_host_pause(const char *name, bool pause) {
+    (void)pause;
+    return no_host(name);
+}
+
 /* ---- runs ---- */
 
 /* Each run is a separate process, so that it finds the program's static data unchanged. */

@@ -58,6 +58,12 @@ kit_test(race run.py 150 $<TARGET_FILE:kit_race> $<TARGET_FILE:kit_race_real>)
 kit_test(builds race/builds.py 20 ${PROJECT_BINARY_DIR} ${CMAKE_C_COMPILER})
 kit_test(no_race run.py 100 $<TARGET_FILE:kit_kernels_race> $<TARGET_FILE:kit_kernels_real> 300 --corrected)
 add_dependencies(kit_kernels_race kit_kernels_real)
+# Several hosts.
+kit_program(kit_hosts thrum_test kit/hosts/hosts.c)
+foreach(name data tcp crash crashes)
+  add_test(NAME kit/hosts_${name} COMMAND kit_hosts ${name})
+  set_tests_properties(kit/hosts_${name} PROPERTIES LABELS "kit;quick" TIMEOUT 600 COST 10)
+endforeach()
 
 # Kernels in C++.
 if(CMAKE_CXX_COMPILER)

@@ -65,7 +65,11 @@ void sim_thread_join(uintptr_t handle);
 /* Implemented by the platform (thread.c): called when a thread ends. */
 void sim_thread_ends(void);
 
-int64_t sim_now(void);
+/* The simulated hosts: a test has several, a world one. The caller's number, from 0. */
+#define SIM_HOSTS (TH_KIT ? 8u : 1u)
+unsigned sim_host_here(void);
+
+int64_t sim_now(void);     /* by the clock of the caller's host */
 void sim_pass(int64_t ns); /* has time pass while the caller computes */
 
 /* The newest value of a word, which the caller need not be able to see. */

@@ -53,7 +53,7 @@ int th_os_io_text(int fd, const char *between, char *text, size_t size, bool *li
     if (!file || size < 2) {
         return -EBADF;
     }
-    sim_order_see(&sim_files_here()->numbers[fd - SIM_NUMBER_FIRST].given);
+    sim_order_see(&sim_numbers_here()[fd - SIM_NUMBER_FIRST].given);
     text[0] = (char)file->serial;
     text[1] = '\0';
     sim_wrote(text, 2);
@@ -127,15 +127,15 @@ int64_t sim_file_read(sim_file *file, void *to, size_t size) {
 }
 
 static int64_t put_bytes(sim_flow *flow, const uint8_t *from, size_t size) {
-    size_t room = SIM_ROOM - flow->count;
+    size_t room = SIM_ROOM - flow->count - flow->flight;
     size_t n = size < room ? size : room;
     sim_reads(from, n);
     for (size_t i = 0; i < n; i++) {
-        unsigned at = (flow->first + flow->count) % SIM_ROOM;
+        unsigned at = (flow->first + flow->count + flow->flight) % SIM_ROOM;
         sim_acquire(&flow->slots[at % SIM_SLOTS]);
         sim_release(&flow->slots[at % SIM_SLOTS]);
         flow->bytes[at] = from[i];
-        flow->count++;
+        ++*(flow->far ? &flow->flight : &flow->count);
     }
     if (n < size) { /* so it has found that no room is left */
         flow->starved = true;
@@ -145,7 +145,11 @@ static int64_t put_bytes(sim_flow *flow, const uint8_t *from, size_t size) {
         return -EAGAIN;
     }
     sim_release(&flow->readable);
-    flow->fresh = true;
+    if (flow->far) {
+        sim_far_bytes(flow, (unsigned)n);
+    } else {
+        flow->fresh = true;
+    }
     return (int64_t)n;
 }
 
@@ -168,14 +172,14 @@ int64_t sim_file_write(sim_file *file, const void *from, size_t size) {
         sim_acquire(&out->end);
         return taken_error(file);
     }
-    if (out->ended || (!out->reader && file->kind == SIM_PIPE)) {
+    if (out->ended || out->closing || (!out->reader && file->kind == SIM_PIPE)) {
         sim_acquire(&out->end);
         return -EPIPE;
     }
     if (size == 0) {
         return 0;
     }
-    return out->reader ? put_bytes(out, from, size) : write_to_nobody(file, size);
+    return out->reader || out->far ? put_bytes(out, from, size) : write_to_nobody(file, size);
 }
 
 int64_t th_os_io_readv(int fd, th_os_kind kind, const th_os_part parts[], unsigned n) {
@@ -286,8 +290,12 @@ static void shut(sim_file *file, sim_flow *flow) {
     sim_release(&flow->end);
     sim_release(&flow->readable);
     sim_release(&flow->writable);
-    flow->ended = true;
-    if (file->peer) {
+    if (flow->far && flow == file->out) {
+        sim_far_end(flow);
+    } else {
+        flow->ended = true;
+    }
+    if (file->peer && !flow->far) {
         sim_file_edge(file->peer);
     }
     if (file->as == TH_OS_TCP) {
@@ -327,7 +335,7 @@ int th_os_io_close(int fd) {
         return -EBADF;
     }
     sim_trace("closes %d", fd);
-    sim_number *number = &sim_files_here()->numbers[fd - SIM_NUMBER_FIRST];
+    sim_number *number = &sim_numbers_here()[fd - SIM_NUMBER_FIRST];
     sim_release(&number->closed);
     number->file = NULL;
     sim_release(&file->closed);

@@ -4,6 +4,7 @@
 #include "platform/sim/files.h"
 
 #include <errno.h>
+#include <stddef.h>
 
 /*
  * A socket's writer is notified when half of the room is free, as by the kernel, a pipe's at
@@ -12,7 +13,7 @@
 #define ROOM_TOLD (SIM_ROOM / 2)
 
 sim_files *sim_files_here(void) {
-    return sim_kernel(sizeof(sim_files));
+    return sim_kernel(offsetof(sim_files, items));
 }
 
 void sim_release(sim_order *order) {
@@ -34,7 +35,8 @@ sim_file *sim_file_new(sim_kind kind, th_os_kind as) {
     for (unsigned i = 0; i < SIM_FILES; i++) {
         sim_file *file = &all->files[i];
         if (file->kind == SIM_NOTHING) {
-            *file = (sim_file){.kind = kind, .as = as, .serial = ++all->serials};
+            *file = (sim_file){
+                .kind = kind, .as = as, .host = (uint8_t)sim_host_here(), .serial = ++all->serials};
             return file;
         }
     }
@@ -63,13 +65,17 @@ void sim_file_connect(sim_file *a, sim_file *b) {
     b->peer = a;
 }
 
+sim_number *sim_numbers_here(void) {
+    return sim_files_here()->numbers[sim_host_here()];
+}
+
 int sim_number_give(sim_file *file) {
-    sim_files *all = sim_files_here();
+    sim_number *numbers = sim_numbers_here();
     for (unsigned i = 0; i < SIM_NUMBERS; i++) {
-        if (!all->numbers[i].file) {
-            all->numbers[i].file = file;
-            sim_acquire(&all->numbers[i].closed);
-            sim_release(&all->numbers[i].given);
+        if (!numbers[i].file) {
+            numbers[i].file = file;
+            sim_acquire(&numbers[i].closed);
+            sim_release(&numbers[i].given);
             sim_file_hold(file);
             sim_trace("descriptor %u is file %u", i + SIM_NUMBER_FIRST, (unsigned)file->serial);
             return (int)i + SIM_NUMBER_FIRST;
@@ -80,13 +86,13 @@ int sim_number_give(sim_file *file) {
 
 sim_file *sim_number_file(int fd) {
     unsigned i = (unsigned)(fd - SIM_NUMBER_FIRST);
-    return fd >= SIM_NUMBER_FIRST && i < SIM_NUMBERS ? sim_files_here()->numbers[i].file : NULL;
+    return fd >= SIM_NUMBER_FIRST && i < SIM_NUMBERS ? sim_numbers_here()[i].file : NULL;
 }
 
 bool sim_numbers_full(void) {
-    const sim_files *all = sim_files_here();
+    const sim_number *numbers = sim_numbers_here();
     for (unsigned i = 0; i < SIM_NUMBERS; i++) {
-        if (!all->numbers[i].file) {
+        if (!numbers[i].file) {
             return false;
         }
     }
@@ -103,9 +109,9 @@ static void flow_close(sim_flow *flow, const sim_order *closed) {
     flow->used = flow->reader || flow->writer;
 }
 
-static void reset(sim_file *file) {
+void sim_file_reset(sim_file *file, int error) {
     file->broken = true;
-    file->error = ECONNRESET;
+    file->error = error;
     file->in->ended = file->out->ended = true;
 }
 
@@ -136,13 +142,24 @@ static void socket_close(sim_file *file) {
     in->count = 0;
     in->ended = in->ended || file->as == TH_OS_STREAM;
     out->writer = NULL;
-    out->ended = true;
+    if (out->far) {
+        if (peer && unread) {
+            sim_far_reset(file, peer);
+        } else {
+            sim_far_end(out);
+        }
+    } else {
+        out->ended = true;
+    }
+    const bool far = out->far != 0;
     flow_close(in, &file->closed);
     flow_close(out, &file->closed);
     if (peer) {
         peer->peer = NULL;
+    }
+    if (peer && !far) {
         if (unread && !peer->broken) {
-            reset(peer);
+            sim_file_reset(peer, ECONNRESET);
         }
         sim_file_edge(peer);
     }
@@ -152,8 +169,10 @@ static void socket_close(sim_file *file) {
 static void listener_close(sim_file *file) {
     while (file->waiting) {
         sim_file *taken = file->backlog[--file->waiting];
-        if (taken->peer && !taken->peer->broken) {
-            reset(taken->peer);
+        if (taken->out->far) {
+            taken->resets = true;
+        } else if (taken->peer && !taken->peer->broken) {
+            sim_file_reset(taken->peer, ECONNRESET);
         }
         sim_order_add(&taken->closed, &file->closed);
         sim_file_drop(taken);
@@ -162,15 +181,13 @@ static void listener_close(sim_file *file) {
 
 static void set_close(sim_file *file) {
     file->set->used = false;
-    for (unsigned i = 0; i < SIM_ITEMS; i++) {
-        file->set->items[i].file = NULL;
-    }
+    file->set->high = 0;
 }
 
 static void leave_sets(const sim_file *file) {
     sim_files *all = sim_files_here();
     for (unsigned i = 0; i < SIM_SETS; i++) {
-        for (unsigned j = 0; j < SIM_ITEMS; j++) {
+        for (unsigned j = 0; j < all->sets[i].high; j++) {
             sim_item *item = &all->sets[i].items[j];
             item->file = item->file == file ? NULL : item->file;
         }
@@ -213,7 +230,7 @@ void sim_file_drop(sim_file *file) {
 /* ---- when it is ready ---- */
 
 static bool room(sim_flow *flow, unsigned least) {
-    if (SIM_ROOM - flow->count >= least) {
+    if (SIM_ROOM - flow->count - flow->flight >= least) {
         return true;
     }
     flow->starved = true;
@@ -230,10 +247,11 @@ static uint32_t pipe_ready(sim_file *file) {
 static uint32_t socket_ready(sim_file *file) {
     const sim_flow *in = file->in;
     uint32_t ready = in->count ? SIM_READY_IN : 0;
+    const bool ended = file->out->ended || file->out->closing;
     if (in->ended) {
-        ready |= SIM_READY_IN | SIM_READY_ENDED | (file->out->ended ? SIM_READY_GONE : 0);
+        ready |= SIM_READY_IN | SIM_READY_ENDED | (ended ? SIM_READY_GONE : 0);
     }
-    if (file->out->ended || room(file->out, ROOM_TOLD)) {
+    if (ended || room(file->out, ROOM_TOLD)) {
         ready |= SIM_READY_OUT;
     }
     return ready | (file->error ? SIM_READY_ERROR : 0);
@@ -254,7 +272,9 @@ uint32_t sim_file_ready(sim_file *file) {
     case SIM_SET:
         return file->ready(file) ? SIM_READY_IN : 0;
     case SIM_FRESH:
-        return SIM_READY_OUT | SIM_READY_GONE | (file->error ? SIM_READY_ERROR : 0);
+        return file->connecting
+                   ? 0
+                   : SIM_READY_OUT | SIM_READY_GONE | (file->error ? SIM_READY_ERROR : 0);
     case SIM_DATAGRAMS:
     case SIM_RING:
         return SIM_READY_OUT | (file->ready(file) ? SIM_READY_IN : 0);
@@ -302,7 +322,7 @@ static sim_file *file_of_set(const sim_set *set) {
 
 static void tell_set(sim_set *set, const sim_file *file) {
     bool told = false;
-    for (unsigned i = 0; i < SIM_ITEMS; i++) {
+    for (unsigned i = 0; i < set->high; i++) {
         sim_item *item = &set->items[i];
         if (item->file != file) {
             continue;
@@ -327,7 +347,7 @@ static bool watched(const sim_file *file) {
         found = found || all->polls[i].file == file;
     }
     for (unsigned i = 0; i < SIM_SETS; i++) {
-        for (unsigned j = 0; j < SIM_ITEMS; j++) {
+        for (unsigned j = 0; j < all->sets[i].high; j++) {
             found = found || all->sets[i].items[j].file == file;
         }
     }

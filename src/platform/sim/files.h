@@ -32,9 +32,9 @@
 #define SIM_FLOWS (TH_KIT ? 256u : 40u)
 #define SIM_BACKLOG (TH_KIT ? 16u : 4u)
 #define SIM_SLOTS (TH_KIT ? 1u : SIM_ROOM) /* the bytes of a flow have so many orders */
-#define SIM_SETS 8u
+#define SIM_SETS (TH_KIT ? 32u : 8u)
 #define SIM_ITEMS (TH_KIT ? 128u : 16u)
-#define SIM_POLLS 8u
+#define SIM_POLLS (TH_KIT ? 16u : 8u)
 #define SIM_RINGS 4u
 #define SIM_TRANSFERS 4u
 
@@ -52,6 +52,9 @@ typedef struct sim_flow {
     unsigned first, count;
     bool used;
     bool ended;         /* no byte comes after the present ones: writes are refused */
+    bool closing;       /* its end is on its way to another host; writes are refused, too */
+    unsigned far;       /* the number of a flow to another host of a test, or 0 */
+    unsigned flight;    /* bytes behind the others that have not arrived there yet */
     bool starved;       /* a writer found no room: it is notified when there is some */
     bool fresh;         /* the reader is to be notified of bytes */
     uint8_t *bytes;     /* SIM_ROOM */
@@ -94,7 +97,8 @@ typedef struct sim_set {
     bool used;
     uint32_t word; /* its waiters sleep on this */
     uint64_t turns;
-    sim_item items[SIM_ITEMS];
+    unsigned high;   /* so many items were in use at once */
+    sim_item *items; /* SIM_ITEMS */
 } sim_set;
 
 /* A transfer that the system makes by itself. Its memory is written when its end is taken. */
@@ -117,11 +121,13 @@ typedef struct sim_ring {
 struct sim_file {
     sim_kind kind;
     th_os_kind as;       /* as calls see it */
+    uint8_t host;        /* a test's host that it belongs to */
     unsigned references; /* numbers, other processes, calls that are inside */
     bool nonblocking;
     bool broken;     /* a socket: the connection was reset */
     bool resets;     /* its close resets the connection */
     bool deaf;       /* a listener that was shut down */
+    bool connecting; /* to another host of a test; there is no answer yet */
     int error;       /* the next call on the socket gets it */
     uint64_t serial; /* its inode */
     uint64_t count;  /* of a wake-up */
@@ -155,7 +161,7 @@ typedef struct sim_number {
 } sim_number;
 
 typedef struct sim_files {
-    sim_number numbers[SIM_NUMBERS];
+    sim_number numbers[SIM_HOSTS][SIM_NUMBERS];
     sim_file files[SIM_FILES];
     sim_flow flows[SIM_FLOWS];
     sim_set sets[SIM_SETS];
@@ -165,6 +171,8 @@ typedef struct sim_files {
     uint64_t datagrams; /* a bit of each that is on its way (testkit/inside/socket.c) */
     unsigned ports;     /* how many were chosen by the system */
     bool outside;       /* the call is another process's: it orders none of the program's threads */
+    /* The last field, as it is not zero when a run begins: that would take long. */
+    sim_item items[SIM_SETS][SIM_ITEMS];
 } sim_files;
 
 sim_files *sim_files_here(void);
@@ -184,6 +192,7 @@ void sim_file_drop(sim_file *file);
 
 /* The lowest number that is free now names the file; -EMFILE. */
 int sim_number_give(sim_file *file);
+sim_number *sim_numbers_here(void); /* those of the caller's host */
 /* The file of a number, or NULL. */
 sim_file *sim_number_file(int fd);
 /* Whether all numbers are taken. */
@@ -202,6 +211,26 @@ uint32_t sim_file_bits(uint32_t ready);
  * may take steps meanwhile; the caller holds the file.
  */
 void sim_file_tell(sim_file *file);
+
+/* The connection is broken, and the file's next call gets the error. */
+void sim_file_reset(sim_file *file, int error);
+
+/* Between hosts of a test, all arrives later (testkit/hosts/network.c). */
+#if TH_KIT
+void sim_far_bytes(sim_flow *flow, unsigned n);
+void sim_far_end(sim_flow *flow);
+void sim_far_reset(const sim_file *from, const sim_file *peer);
+#else
+static inline void sim_far_bytes(sim_flow *flow, unsigned n) {
+    (void)flow, (void)n;
+}
+static inline void sim_far_end(sim_flow *flow) {
+    (void)flow;
+}
+static inline void sim_far_reset(const sim_file *from, const sim_file *peer) {
+    (void)from, (void)peer;
+}
+#endif
 
 /* Whether a wait on the set would fetch an event. */
 bool sim_set_ready(sim_file *set);

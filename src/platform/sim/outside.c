@@ -61,10 +61,10 @@ int sim_dup(int fd) {
 }
 
 unsigned sim_descriptors(void) {
-    const sim_files *all = sim_files_here();
+    const sim_number *numbers = sim_numbers_here();
     unsigned n = 0;
     for (unsigned i = 0; i < SIM_NUMBERS; i++) {
-        n += all->numbers[i].file != NULL;
+        n += numbers[i].file != NULL;
     }
     return n;
 }

@@ -93,6 +93,7 @@ static sim_set *set_new(void) {
     for (unsigned i = 0; i < SIM_SETS; i++) {
         if (!all->sets[i].used) {
             all->sets[i].used = true;
+            all->sets[i].items = all->items[i];
             return &all->sets[i];
         }
     }
@@ -103,16 +104,17 @@ static sim_set *set_new(void) {
 static int item_add(sim_file *file, int fd, uint64_t key, bool level, sim_file *of) {
     sim_set *set = of->set;
     sim_item *free = NULL;
-    for (unsigned i = SIM_ITEMS; i-- > 0;) {
+    for (unsigned i = set->high; i-- > 0;) {
         sim_item *item = &set->items[i];
         if (item->file == file && item->fd == fd) {
             return -EEXIST;
         }
         free = item->file ? free : item;
     }
-    if (!free) {
+    if (!free && set->high == SIM_ITEMS) {
         sim_misused("limit", "too many descriptors in a set");
     }
+    free = free ? free : &set->items[set->high++];
     *free = (sim_item){.file = file, .fd = fd, .key = key, .level = level, .turn = ++set->turns};
     sim_release(&free->added);
     free->pending = sim_file_ready(file) != 0;
@@ -132,14 +134,14 @@ static bool item_ready(sim_item *item) {
 
 bool sim_set_ready(sim_file *file) {
     bool ready = false;
-    for (unsigned i = 0; i < SIM_ITEMS; i++) {
+    for (unsigned i = 0; i < file->set->high; i++) {
         ready = ready || item_ready(&file->set->items[i]);
     }
     return ready;
 }
 
 static void set_seen(const sim_file *file) {
-    for (unsigned i = 0; i < SIM_ITEMS; i++) {
+    for (unsigned i = 0; i < file->set->high; i++) {
         sim_item *item = &file->set->items[i];
         if (item_ready(item)) {
             sim_acquire(&item->added);
@@ -209,7 +211,7 @@ int th_os_pollset_add(const th_os_pollset *set, int fd, uint64_t key) {
 /* Whether `file` is the set `inner`, or within it. */
 static bool within(const sim_file *file, const sim_file *inner) {
     bool found = file == inner;
-    for (unsigned i = 0; i < SIM_ITEMS && !found; i++) {
+    for (unsigned i = 0; i < inner->set->high && !found; i++) {
         const sim_file *one = inner->set->items[i].file;
         found = one && one->kind == SIM_SET && within(file, one);
     }
@@ -236,7 +238,7 @@ int th_os_pollset_remove(const th_os_pollset *set, int fd) {
     if (!file) {
         return -EBADF;
     }
-    for (unsigned i = 0; i < SIM_ITEMS; i++) {
+    for (unsigned i = 0; i < of->set->high; i++) {
         sim_item *item = &of->set->items[i];
         if (item->file == file && item->fd == fd) {
             item->file = NULL;
@@ -291,7 +293,7 @@ int th_os_pollset_add_alarm(const th_os_pollset *set, int alarm) {
 
 /* Until when a wait for the set sleeps at most: an alarm, or a ring, in it may have an event. */
 static int64_t until(const sim_file *file, int64_t deadline) {
-    for (unsigned i = 0; i < SIM_ITEMS; i++) {
+    for (unsigned i = 0; i < file->set->high; i++) {
         const sim_file *one = file->set->items[i].file;
         const int64_t at = !one                     ? INT64_MAX
                            : one->kind == SIM_ALARM ? one->at
@@ -304,7 +306,7 @@ static int64_t until(const sim_file *file, int64_t deadline) {
 
 /* The rings in it give their events. */
 static void tell_rings(const sim_file *file) {
-    for (unsigned i = 0; i < SIM_ITEMS; i++) {
+    for (unsigned i = 0; i < file->set->high; i++) {
         sim_file *one = file->set->items[i].file;
         if (one && one->kind == SIM_RING) {
             sim_ring_tell(one);
@@ -317,7 +319,7 @@ static void tell_rings(const sim_file *file) {
 /* The first item that came before a turn. */
 static sim_item *first_item(sim_set *set, uint64_t before) {
     sim_item *first = NULL;
-    for (unsigned i = 0; i < SIM_ITEMS; i++) {
+    for (unsigned i = 0; i < set->high; i++) {
         sim_item *item = &set->items[i];
         if (item->file && (item->level || item->pending) && item->turn <= before &&
             (!first || item->turn < first->turn)) {
@@ -361,7 +363,7 @@ static unsigned fetch(sim_file *file, th_os_event events[], unsigned max) {
 static void lie(sim_set *set) {
     sim_item *able[SIM_ITEMS];
     unsigned n = 0;
-    for (unsigned i = 0; i < SIM_ITEMS; i++) {
+    for (unsigned i = 0; i < set->high; i++) {
         if (set->items[i].file && !set->items[i].level) {
             able[n++] = &set->items[i];
         }
