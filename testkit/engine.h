@@ -217,6 +217,7 @@ typedef struct sim_step {
     uintptr_t fn; /* the function of the task, or 0 */
     uint64_t run; /* the task's number, or 0 */
     uint32_t thread;
+    uint32_t host;
     char name[32];                                    /* of the task, or of the thread */
     enum { STEP_CALL, STEP_WAITS, STEP_GOES_ON } how; /* of a lock: whether it blocks */
     const void *out;  /* of a spawn: where the handle is once the call has returned, */

@@ -267,6 +267,7 @@ int kit_run_host(thrum_fn fn, void *arg, const char *name, const kit_test *test)
     check_tasks();
     kit_check_end();
     hosts_scheduler(NULL);
+    run.runs = false;
     if (INNER(thrum_sched_stop)(run.sched) != 0) {
         fail("limit", "the scheduler cannot be stopped");
     }

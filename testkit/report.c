@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/state/handle.h"
+#include "hosts/hosts.h"
 #include "kit.h"
 
 /* ---- the fault ---- */
@@ -190,6 +191,10 @@ static void print_fault(FILE *out) {
 
 /* ---- tasks and threads that wait ---- */
 
+static void print_host(FILE *out, unsigned host) {
+    fprintf(out, host ? "    %s: " : "    ", hosts_name(host));
+}
+
 /*
  * "task one waits at a.c:4 for mutex m, held by task two, which locked it at a.c:9", for the line
  * "fiber 4.1 waits for mutex 0x..., held by fiber 5.1". The place is that of the task's last call.
@@ -203,7 +208,7 @@ static void print_wait(FILE *out, const char *line) {
     const sim_step *step = sscanf(line, "fiber %u.%u", &number, &run) == 2
                                ? kit_last_step((uint64_t)number << 32 | run)
                                : NULL;
-    fprintf(out, "    ");
+    print_host(out, step ? 0 : H->placed); /* a task's name has its host */
     if (!rest || !step) {
         print_named(out, line);
     } else {
@@ -237,7 +242,8 @@ static void print_threads(FILE *out) {
             char object[80];
             kit_place its = {"", ""};
             kit_find_places(&its, &address, 1);
-            fprintf(out, "    thread %u waits in %s", i, last->what);
+            print_host(out, t->host);
+            fprintf(out, "thread %u waits in %s", i, last->what);
             if (kit_name_object(last->object, object)) {
                 fprintf(out, " (%s)", object);
             }
@@ -247,13 +253,12 @@ static void print_threads(FILE *out) {
 }
 
 /* From the library's dump: the deadlock cycles, and the tasks that wait. */
-static void print_waits(FILE *out) {
+static void print_waits_here(FILE *out) {
     char *text = NULL;
     size_t size = 0;
     FILE *dump = open_memstream(&text, &size);
     kit_dump(dump);
     fclose(dump);
-    fprintf(out, "\n  Waiting tasks and threads:\n");
     bool cycle = false;
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
         char *tail;
@@ -268,6 +273,16 @@ static void print_waits(FILE *out) {
         }
     }
     free(text);
+}
+
+static void print_waits(FILE *out) {
+    fprintf(out, "\n  Waiting tasks and threads:\n");
+    for (unsigned i = 0; i < H->count; i++) {
+        if (i == 0 || H->host[i].sched) {
+            image_place(i);
+            print_waits_here(out);
+        }
+    }
     print_threads(out);
 }
 
@@ -329,6 +344,7 @@ void kit_print_run(FILE *out, bool whole) {
     const bool tasks = left && strstr(E->message, " left at ");
     E->inspecting = true; /* the library looks at the memory of the run */
     E->current = &E->threads[0];
+    image_place(H->failed);
     if (E->failed) {
         print_fault(out);
     }
@@ -347,6 +363,7 @@ void kit_print_run(FILE *out, bool whole) {
         print_waits(out);
     }
     kit_print_lines_missing(out);
+    image_place(0);
     E->current = NULL;
     E->inspecting = false;
 }

@@ -8,7 +8,13 @@
 #include "core/basis/waiter_state.h"
 #include "core/state/handle.h"
 #include "core/state/worker.h"
+#include "hosts/hosts.h"
 #include "kit.h"
+
+/* Of the same task, or of the same plain thread. */
+static bool is_same_task(const sim_step *a, const sim_step *b) {
+    return a->host == b->host && a->run == b->run && (a->run || a->thread == b->thread);
+}
 
 /* ---- spawns ---- */
 
@@ -16,7 +22,7 @@
 
 /* The object of the caller's handle (core/state/handle.h). */
 static void resolve(sim_step *step) {
-    if (step->out) {
+    if (step->out && step->host == H->placed) {
         const uintptr_t tagged = *(const uintptr_t *)step->out;
         step->handle = tagged & (((uintptr_t)1 << TH_GENERATION_SHIFT) - 1);
         step->out = NULL;
@@ -33,7 +39,7 @@ void kit_spawns(thrum_handle *const *out) {
 static void resolve_last(const sim_step *next) {
     for (uint32_t i = 0; i < E->words_count && i < LOOKED_AT; i++) {
         sim_step *step = &E->words[E->words_count - 1 - i];
-        if (step->run == next->run && (next->run || step->thread == next->thread)) {
+        if (is_same_task(step, next)) {
             resolve(step);
             return;
         }
@@ -43,7 +49,7 @@ static void resolve_last(const sim_step *next) {
 const sim_step *kit_spawn_of(const thrum_handle *handle) {
     for (uint32_t i = E->words_count; i > 0; i--) {
         resolve(&E->words[i - 1]);
-        if (E->words[i - 1].handle == (uintptr_t)handle) {
+        if (E->words[i - 1].handle == (uintptr_t)handle && E->words[i - 1].host == H->placed) {
             return &E->words[i - 1];
         }
     }
@@ -88,7 +94,7 @@ static void note_waits(void) {
 static bool note_end(const sim_step *next, uint32_t *which) {
     for (unsigned i = 0; i < locking_count; i++) {
         const sim_step *step = &E->words[locking[i].step];
-        if (step->run == next->run && (next->run || step->thread == next->thread)) {
+        if (is_same_task(step, next)) {
             *which = locking[i].step;
             locking[i] = locking[--locking_count];
             return step->how == STEP_WAITS;
@@ -108,8 +114,12 @@ static void add(const sim_step *step) {
 void kit_step_is(sim_step *step, const char *what, const void *object, uintptr_t after) {
     const th_fiber *fiber = th_fiber_self();
     const bool task = fiber && th_fiber_function(fiber) && !fiber->root;
-    *step =
-        (sim_step){.what = what, .object = object, .after = after, .now = E->now, .thread = me()};
+    *step = (sim_step){.what = what,
+                       .object = object,
+                       .after = after,
+                       .now = E->now,
+                       .thread = me(),
+                       .host = sim_host_here()};
     if (task) {
         step->fn = th_fiber_function(fiber);
         step->run = fiber->run_id;
@@ -142,7 +152,8 @@ void kit_step(const char *what, const void *object, uintptr_t after) {
 /* ---- tasks ---- */
 
 static bool is_another(const sim_step *step, const sim_step *other) {
-    return other->fn == step->fn && other->run && other->run != step->run;
+    return other->fn == step->fn && other->host == step->host && other->run &&
+           other->run != step->run;
 }
 
 static bool is_only(const sim_step *step) {
@@ -154,24 +165,26 @@ static bool is_only(const sim_step *step) {
     return !is_another(step, &E->race_steps[0]) && !is_another(step, &E->race_steps[1]);
 }
 
-/* "reader", or "reader 3.1" if several tasks run that function. */
+/* "reader", "reader 3.1" if several tasks run that function, or "b: reader" on host b. */
 static void name_of(const sim_step *step, const char *function, char text[48]) {
     static const char unnamed[] = "(anonymous namespace)::";
     function += strncmp(function, unnamed, sizeof unnamed - 1) ? 0 : sizeof unnamed - 1;
-    function = kit_is_of_headers(function) ? "task" : function;
-    if (!step->run || (step->name[0] && is_only(step))) {
-        snprintf(text, 48, "%s", step->name);
-    } else if (is_only(step)) {
-        snprintf(text, 48, "%.40s", function);
+    const char *host = step->host ? hosts_name(step->host) : "";
+    const char *name = step->name[0] ? step->name : kit_is_of_headers(function) ? "task" : function;
+    const char *colon = step->host ? ": " : "";
+    if (step->host && step->run && strcmp(name, host) == 0) { /* the host's own function */
+        snprintf(text, 48, "%s", host);
+    } else if (!step->run || is_only(step)) {
+        snprintf(text, 48, "%.12s%s%.32s", host, colon, name);
     } else {
-        snprintf(text, 48, "%.20s %u.%u", step->name[0] ? step->name : function,
-                 (unsigned)(step->run >> 32), (unsigned)step->run);
+        snprintf(text, 48, "%.12s%s%.20s %u.%u", host, colon, name, (unsigned)(step->run >> 32),
+                 (unsigned)step->run);
     }
 }
 
 const sim_step *kit_last_step(uint64_t run) {
     for (uint32_t i = E->words_count; i > 0; i--) {
-        if (E->words[i - 1].run == run) {
+        if (E->words[i - 1].run == run && E->words[i - 1].host == H->placed) {
             return &E->words[i - 1];
         }
     }
@@ -263,7 +276,7 @@ typedef struct line {
 } line;
 
 static bool is_same(const sim_step *a, const sim_step *b) {
-    return a->after == b->after && a->run == b->run && a->thread == b->thread &&
+    return a->after == b->after && is_same_task(a, b) && a->thread == b->thread &&
            a->object == b->object && a->how == b->how && strcmp(a->what, b->what) == 0;
 }
 
@@ -342,7 +355,8 @@ void kit_print_steps(FILE *out, bool whole) {
         } else if (l->times) {
             fprintf(out, "      ... these %u lines %u times\n", l->period, l->times);
         } else {
-            const uint64_t key = step->run ? step->run : step->thread + 1u;
+            const uint64_t key =
+                (uint64_t)step->host << 56 | (step->run ? step->run : step->thread + 1u);
             print_line(out, step, &places[2 * i], key == before, whole);
             before = key;
         }

@@ -317,6 +317,100 @@ THRUM_API int thrum_test_host_crash(const char *name);
 THRUM_API int thrum_test_host_restart(const char *name);
 THRUM_API int thrum_test_host_pause(const char *name, bool pause);
 
+/*
+ * Moves the clock of a host forward, and lets it run faster or slower from now on. The clock is the
+ * one that thrum_now and deadlines use.
+ *
+ * Parameters:
+ *   name    a host
+ *   ahead   so far the clock moves at once; 0 or more
+ *   faster  so many nanoseconds it gains in each millisecond, at most 500000; below 0: loses
+ * Returns: 0, or a negative error code.
+ * Errors:
+ *   -ENOENT  there is no host with that name
+ *   -EINVAL  the name is NULL, or a number is out of range
+ *   -EPERM   the caller is not in a test
+ *   -ENOSYS  with thrum::test_real
+ * Context: a task or thread of the test; may suspend; not cancellable.
+ * Ordering: none.
+ * Example:
+ *   int err = thrum_test_host_clock("b", THRUM_S(5), 1000); // a thousandth faster
+ * See also: thrum_test_host, thrum_now
+ */
+THRUM_API int thrum_test_host_clock(const char *name, thrum_time ahead, int64_t faster);
+
+/* How packets go from one host to another, for thrum_test_link_set. The caller owns the struct.
+   THRUM_TEST_LINK_INIT has the values that a link has at first. */
+typedef struct thrum_test_link {
+    size_t size; /* sizeof(thrum_test_link) as the program knows it */
+
+    /*
+     * A packet is on its way for at least and at most so long; the schedule determines the latency
+     * of each. Packets of a TCP connection arrive in order, others may overtake each other.
+     */
+    thrum_time latency_min, latency_max;
+    uint64_t bandwidth; /* bytes in a second; 0: any number */
+    unsigned loss;      /* so many of a thousand datagrams are lost */
+} thrum_test_link;
+
+/* A link as it is at first. */
+#define THRUM_TEST_LINK_INIT                                                                       \
+    { sizeof(thrum_test_link), 100000, 1000000, 0, 0 }
+
+/*
+ * thrum_test_link_set changes the link from one host to another, in this direction, for packets
+ * that are sent from now on. thrum_test_link_hold holds all packets of a link back, or lets them go
+ * on. thrum_test_link_reset breaks all TCP connections between two hosts: the next call on each side
+ * returns -ECONNRESET.
+ *
+ * Parameters:
+ *   from, to  two hosts; NULL: every host, also one that starts later
+ *   link      the new values
+ *   held      whether to hold packets back
+ *   a, b      two hosts
+ * Returns: 0, or a negative error code.
+ * Errors:
+ *   -ENOENT  there is no host with that name
+ *   -EINVAL  a value of the link is wrong, the two hosts are the same, or reset: a name is NULL
+ *   -EPERM   the caller is not in a test
+ *   -ENOSYS  with thrum::test_real
+ * Context: a task or thread of the test; may suspend; not cancellable.
+ * Ordering: none.
+ * Example:
+ *   thrum_test_link slow = THRUM_TEST_LINK_INIT;
+ *   slow.latency_min = slow.latency_max = THRUM_MS(200);
+ *   int err = thrum_test_link_set("a", NULL, &slow);
+ * See also: thrum_test_partition
+ */
+THRUM_API int thrum_test_link_set(const char *from, const char *to, const thrum_test_link *link);
+THRUM_API int thrum_test_link_hold(const char *from, const char *to, bool held);
+THRUM_API int thrum_test_link_reset(const char *a, const char *b);
+
+/*
+ * thrum_test_partition stops all packets between two hosts, in both directions, and
+ * thrum_test_link_cut in one. thrum_test_heal lets them through again. Datagrams that are sent or
+ * under way meanwhile are lost. TCP sends its packets again: they arrive after the partition. A
+ * connection whose bytes do not arrive for 924 seconds ends with -ETIMEDOUT; so does a request to
+ * connect after 127 seconds, as on Linux.
+ *
+ * Parameters:
+ *   a, b      two hosts; NULL: every host, so that thrum_test_partition("a", NULL) isolates a
+ *   from, to  likewise
+ * Returns: 0, or a negative error code.
+ * Errors:
+ *   -ENOENT  there is no host with that name
+ *   -EINVAL  the two hosts are the same
+ *   -EPERM   the caller is not in a test
+ *   -ENOSYS  with thrum::test_real
+ * Context: a task or thread of the test; may suspend; not cancellable.
+ * Ordering: none.
+ * Example: examples/testing/register.c
+ * See also: thrum_test_link_set
+ */
+THRUM_API int thrum_test_partition(const char *a, const char *b);
+THRUM_API int thrum_test_link_cut(const char *from, const char *to);
+THRUM_API int thrum_test_heal(const char *a, const char *b);
+
 THRUM_END_DECLS
 
 #endif

@@ -127,7 +127,7 @@ void sim_far_reset(const sim_file *from, const sim_file *peer) {
 void network_datagram(unsigned number, unsigned from, unsigned host, const th_os_address *to) {
     const network_link *link = network_between(from, host);
     const unsigned lost = link->loss * 256 / 1000 + (link->loss != 0 && link->loss < 4);
-    if (link->cut || (lost && sim_choose(SIM_WORLD, 256) > 255 - lost)) {
+    if (link->cut || (lost && sim_choose(SIM_WORLD, 256) + lost > 255)) {
         sim_datagram_lost(number);
         return;
     }
@@ -171,7 +171,7 @@ static void bytes_arrive(const packet *p) {
         if (flow->writer) {
             break_connection(flow->writer, ETIMEDOUT);
         }
-    } else if (flow->reader) {
+    } else if (flow->reader && !flow->reader->broken) {
         flow->count += p->size;
         sim_file_edge(flow->reader);
     } else if (flow->writer && !flow->writer->broken) { /* an answer breaks the connection */

@@ -110,6 +110,38 @@ int thrum_test_host_pause(const char *name, bool pause) {
     return no_host(name);
 }
 
+int thrum_test_host_clock(const char *name, thrum_time ahead, int64_t faster) {
+    (void)ahead, (void)faster;
+    return no_host(name);
+}
+
+int thrum_test_link_set(const char *from, const char *to, const thrum_test_link *link) {
+    (void)to, (void)link;
+    return no_host(from);
+}
+
+int thrum_test_link_hold(const char *from, const char *to, bool held) {
+    (void)to, (void)held;
+    return no_host(from);
+}
+
+int thrum_test_link_reset(const char *a, const char *b) {
+    (void)b;
+    return no_host(a);
+}
+
+int thrum_test_partition(const char *a, const char *b) {
+    return thrum_test_link_reset(a, b);
+}
+
+int thrum_test_link_cut(const char *from, const char *to) {
+    return thrum_test_link_reset(from, to);
+}
+
+int thrum_test_heal(const char *a, const char *b) {
+    return thrum_test_link_reset(a, b);
+}
+
 /* ---- runs ---- */
 
 /* Each run is a separate process, so that it finds the program's static data unchanged. */

@@ -60,10 +60,7 @@ kit_test(no_race run.py 100 $<TARGET_FILE:kit_kernels_race> $<TARGET_FILE:kit_ke
 add_dependencies(kit_kernels_race kit_kernels_real)
 # Several hosts.
 kit_program(kit_hosts thrum_test kit/hosts/hosts.c)
-foreach(name data tcp crash crashes)
-  add_test(NAME kit/hosts_${name} COMMAND kit_hosts ${name})
-  set_tests_properties(kit/hosts_${name} PROPERTIES LABELS "kit;quick" TIMEOUT 600 COST 10)
-endforeach()
+kit_test(hosts hosts/hosts.py 20 $<TARGET_FILE:kit_hosts>)
 
 # Kernels in C++.
 if(CMAKE_CXX_COMPILER)

@@ -172,7 +172,7 @@ int64_t sim_file_write(sim_file *file, const void *from, size_t size) {
         sim_acquire(&out->end);
         return taken_error(file);
     }
-    if (out->ended || out->closing || (!out->reader && file->kind == SIM_PIPE)) {
+    if (sim_flow_refuses(out) || (!out->reader && file->kind == SIM_PIPE)) {
         sim_acquire(&out->end);
         return -EPIPE;
     }

@@ -112,7 +112,8 @@ static void flow_close(sim_flow *flow, const sim_order *closed) {
 void sim_file_reset(sim_file *file, int error) {
     file->broken = true;
     file->error = error;
-    file->in->ended = file->out->ended = true;
+    file->in->ended = true;
+    *(file->out->far ? &file->out->closing : &file->out->ended) = true;
 }
 
 static void pipe_close(sim_file *file) {
@@ -247,7 +248,7 @@ static uint32_t pipe_ready(sim_file *file) {
 static uint32_t socket_ready(sim_file *file) {
     const sim_flow *in = file->in;
     uint32_t ready = in->count ? SIM_READY_IN : 0;
-    const bool ended = file->out->ended || file->out->closing;
+    const bool ended = sim_flow_refuses(file->out);
     if (in->ended) {
         ready |= SIM_READY_IN | SIM_READY_ENDED | (ended ? SIM_READY_GONE : 0);
     }

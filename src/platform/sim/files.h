@@ -52,7 +52,7 @@ typedef struct sim_flow {
     unsigned first, count;
     bool used;
     bool ended;         /* no byte comes after the present ones: writes are refused */
-    bool closing;       /* its end is on its way to another host; writes are refused, too */
+    bool closing;       /* to another host: writes are refused; its end may be on its way */
     unsigned far;       /* the number of a flow to another host of a test, or 0 */
     unsigned flight;    /* bytes behind the others that have not arrived there yet */
     bool starved;       /* a writer found no room: it is notified when there is some */
@@ -212,6 +212,10 @@ uint32_t sim_file_bits(uint32_t ready);
  */
 void sim_file_tell(sim_file *file);
 
+/* Whether writes to it are refused. The end of a flow to another host is the reader's alone. */
+static inline bool sim_flow_refuses(const sim_flow *flow) {
+    return flow->closing || (flow->ended && !flow->far);
+}
 /* The connection is broken, and the file's next call gets the error. */
 void sim_file_reset(sim_file *file, int error);
 
