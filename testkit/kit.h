@@ -71,6 +71,7 @@ void kit_dump(FILE *out); /* after the run: all tasks, with their waits */
 
 /* A point at which the caller may be interrupted: its name, and the address it returns to. */
 void kit_point(const char *what, uintptr_t after);
+void kit_point_on(const char *what, const void *object, uintptr_t after);
 extern const char *const kit_calls[]; /* the names of the public calls */
 extern int kit_atomics;               /* whether each atomic operation is a point */
 

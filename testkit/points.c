@@ -26,8 +26,12 @@ static void point(const char *what, const void *object, uintptr_t after) {
 }
 
 void kit_point(const char *what, uintptr_t after) {
+    kit_point_on(what, NULL, after);
+}
+
+void kit_point_on(const char *what, const void *object, uintptr_t after) {
     if (!kit_is_outside()) {
-        point(what, NULL, after);
+        point(what, object, after);
     }
 }
 

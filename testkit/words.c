@@ -253,6 +253,10 @@ bool kit_name_object(const void *object, char text[80]) {
 static void print_call(FILE *out, const sim_step *step) {
     const char *kind;
     char object[80] = "";
+    if (hosts_is_text(step->object)) {
+        fprintf(out, "%s (%s)", step->what, (const char *)step->object);
+        return;
+    }
     const bool atomic = step->object && strncmp(step->what, "atomic ", 7) == 0;
     const bool named =
         (atomic || kind_of(step->what, &kind)) && kit_name_object(step->object, object);

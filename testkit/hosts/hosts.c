@@ -43,6 +43,7 @@ static void name_host(sim_host *h, const char *name) {
 void hosts_begin(void) {
     H->count = 1;
     H->placed = 0;
+    H->texts_size = 0;
     name_host(&H->host[0], FIRST_NAME);
     H->host[0].state = HOST_RUNS;
     network_begin();
@@ -129,6 +130,33 @@ void hosts_switch_off(void) {
 
 #define CALLER ((uintptr_t)__builtin_return_address(0))
 
+/* "a" or "a, b"; the same text has the same address. */
+static const char *text_of(const char *a, const char *b) {
+    char text[2 * HOST_NAME + 2];
+    snprintf(text, sizeof text, b ? "%.31s, %.31s" : "%.31s", a, b);
+    const size_t size = strlen(text) + 1;
+    size_t at = 0;
+    while (at < H->texts_size && strcmp(&H->texts[at], text) != 0) {
+        at += strlen(&H->texts[at]) + 1;
+    }
+    if (at == H->texts_size) {
+        if (size > sizeof H->texts - at) {
+            return NULL;
+        }
+        memcpy(&H->texts[at], text, size);
+        H->texts_size += size;
+    }
+    return &H->texts[at];
+}
+
+bool hosts_is_text(const void *object) {
+    return (const char *)object >= H->texts && (const char *)object < H->texts + sizeof H->texts;
+}
+
+void hosts_point(const char *call, const char *a, const char *b, uintptr_t after) {
+    kit_point_on(call, E->tracing && a ? text_of(a, b) : NULL, after);
+}
+
 static bool is_name(const char *name) {
     size_t n = 0;
     while (isalnum((unsigned char)name[n]) || name[n] == '-' || name[n] == '_') {
@@ -142,7 +170,7 @@ int thrum_test_host(const char *name, thrum_fn fn, void *arg) {
     if (kit_is_outside()) {
         return -EPERM;
     }
-    kit_point("thrum_test_host", CALLER);
+    hosts_point("thrum_test_host", name, NULL, CALLER);
     if (!fn || !name || !is_name(name)) {
         return -EINVAL;
     }
@@ -167,7 +195,7 @@ static int other_host(const char *name, const char *call, uintptr_t after) {
     if (kit_is_outside()) {
         return -EPERM;
     }
-    kit_point(call, after);
+    hosts_point(call, name, NULL, after);
     const int number = name ? hosts_find(name) : -EINVAL;
     return number ? number : -EINVAL;
 }

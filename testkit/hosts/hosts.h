@@ -63,6 +63,8 @@ typedef struct hosts {
     uint64_t packets_sent;
     unsigned packets_count;
     packet packets[PACKETS];
+    size_t texts_size;
+    char texts[65536]; /* of a traced run, one after another: the hosts of calls */
 } hosts;
 extern hosts *H;
 
@@ -76,6 +78,9 @@ void hosts_begin(void);                   /* a run begins */
 void hosts_switch_off(void);              /* the test's function has returned */
 void hosts_scheduler(thrum_sched *sched); /* the caller's host has it now; NULL: no longer */
 const char *hosts_name(unsigned number);
+/* A point of a call on these hosts, for the report; NULL stands for every host or for none. */
+void hosts_point(const char *call, const char *a, const char *b, uintptr_t after);
+bool hosts_is_text(const void *object);
 
 /* ---- threads.c ---- */
 void threads_drop(unsigned host); /* they end where they are */

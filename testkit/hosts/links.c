@@ -51,7 +51,7 @@ int thrum_test_link_cut(const char *from, const char *to) {
     if (kit_is_outside()) {
         return -EPERM;
     }
-    kit_point("thrum_test_link_cut", CALLER);
+    hosts_point("thrum_test_link_cut", from ? from : "all", to ? to : "all", CALLER);
     return each_link(from, to, cut, NULL);
 }
 
@@ -59,7 +59,7 @@ int thrum_test_partition(const char *a, const char *b) {
     if (kit_is_outside()) {
         return -EPERM;
     }
-    kit_point("thrum_test_partition", CALLER);
+    hosts_point("thrum_test_partition", a ? a : "all", b ? b : "all", CALLER);
     return both_ways(a, b, cut);
 }
 
@@ -67,7 +67,7 @@ int thrum_test_heal(const char *a, const char *b) {
     if (kit_is_outside()) {
         return -EPERM;
     }
-    kit_point("thrum_test_heal", CALLER);
+    hosts_point("thrum_test_heal", a ? a : "all", b ? b : "all", CALLER);
     return both_ways(a, b, heal);
 }
 
@@ -81,7 +81,7 @@ int thrum_test_link_hold(const char *from, const char *to, bool held) {
     if (kit_is_outside()) {
         return -EPERM;
     }
-    kit_point("thrum_test_link_hold", CALLER);
+    hosts_point("thrum_test_link_hold", from ? from : "all", to ? to : "all", CALLER);
     return each_link(from, to, hold, &held);
 }
 
@@ -97,7 +97,7 @@ int thrum_test_link_set(const char *from, const char *to, const thrum_test_link 
     if (kit_is_outside()) {
         return -EPERM;
     }
-    kit_point("thrum_test_link_set", CALLER);
+    hosts_point("thrum_test_link_set", from ? from : "all", to ? to : "all", CALLER);
     if (!link || link->size < sizeof *link || link->latency_min < 0 ||
         link->latency_max < link->latency_min || link->loss > 1000) {
         return -EINVAL;
@@ -109,7 +109,7 @@ int thrum_test_link_reset(const char *a, const char *b) {
     if (kit_is_outside()) {
         return -EPERM;
     }
-    kit_point("thrum_test_link_reset", CALLER);
+    hosts_point("thrum_test_link_reset", a ? a : "all", b ? b : "all", CALLER);
     const int first = a ? hosts_find(a) : -EINVAL;
     const int second = b ? hosts_find(b) : -EINVAL;
     if (first < 0 || second < 0) {
@@ -127,7 +127,7 @@ int thrum_test_host_clock(const char *name, thrum_time ahead, int64_t faster) {
     if (kit_is_outside()) {
         return -EPERM;
     }
-    kit_point("thrum_test_host_clock", CALLER);
+    hosts_point("thrum_test_host_clock", name, NULL, CALLER);
     const int number = name ? hosts_find(name) : -EINVAL;
     if (number < 0 || ahead < 0 || faster < -FASTER_MAX || faster > FASTER_MAX) {
         return number < 0 ? number : -EINVAL;
