@@ -1,7 +1,7 @@
 /*
  * register.c: a value that is replicated on three hosts, and its test. A write or a read is done
- * when two of the three replicas have answered. Unless the file is compiled with -DFIXED, a read may
- * return an older value than the read before.
+ * when two of the three replicas have answered. Unless the file is compiled with -DFIXED, a read
+ * may return an older value than the read before.
  */
 #include <thrum.h>
 #include <thrum/test.h>

@@ -241,8 +241,8 @@ THRUM_API void thrum_test_thread_join(thrum_test_thread *thread);
  * returns while hosts run, they are switched off as by thrum_test_host_crash.
  *
  * Memory of malloc is at different addresses on each host, and a host can read and write memory of
- * another one. So arg may point to memory that the caller has allocated, and a test may record what
- * its hosts do there. Locks, channels and other objects work on one host only.
+ * another one. So arg may point to memory that the caller has allocated, and a host may record its
+ * steps there. Locks, channels and other objects work on one host only.
  *
  * Parameters:
  *   name  1 to 31 letters, digits, '-' and '_', the first a letter; not the name of another host
@@ -287,9 +287,9 @@ THRUM_API int thrum_test_host_wait(const char *name);
  * thrum_test_host_crash ends a host at once, as a loss of power would: its tasks go no further,
  * its static data and its connections are gone. Peers get -ECONNRESET. Nothing that the host leaves
  * is reported as a leak. If a host crashes itself, the call does not return.
- * thrum_test_host_restart starts the function of a host that has crashed or returned once more, with
- * fresh data. thrum_test_host_pause stops all tasks of a host, or lets them go on; meanwhile, time
- * passes for the others, and the network accepts connections and bytes for the host.
+ * thrum_test_host_restart starts the function of a host that has crashed or returned once more,
+ * with fresh data. thrum_test_host_pause stops all tasks of a host, or lets them go on; meanwhile,
+ * time passes for the others, and the network accepts connections and bytes for the host.
  *
  * Parameters:
  *   name   a host other than the first one
@@ -360,8 +360,8 @@ typedef struct thrum_test_link {
 /*
  * thrum_test_link_set changes the link from one host to another, in this direction, for packets
  * that are sent from now on. thrum_test_link_hold holds all packets of a link back, or lets them go
- * on. thrum_test_link_reset breaks all TCP connections between two hosts: the next call on each side
- * returns -ECONNRESET.
+ * on. thrum_test_link_reset breaks all TCP connections between two hosts: the next call on each
+ * side returns -ECONNRESET.
  *
  * Parameters:
  *   from, to  two hosts; NULL: every host, also one that starts later

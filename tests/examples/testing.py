@@ -33,6 +33,9 @@ SESSIONS = [
     ("retry fixed", "fixed", "./retry", 0),
     ("settings", "bugs", "./settings", 1),
     ("settings fixed", "fixed", "./settings", 0),
+    ("register", "bugs", "./register | head -n 2", 0),
+    ("register calls", "bugs", "./register | tail -n 27", 0),
+    ("register fixed", "fixed", "./register", 0),
 ]
 
 
