@@ -174,8 +174,11 @@ int64_t kit_first_timer(void) {
 
 uint64_t kit_tasks_begun(void) {
     uint64_t begun = 0;
-    for (unsigned i = 0; run.runs && i < run.sched->workers_regular; i++) {
-        begun += run.sched->workers[i].counters.xtasks_started;
+    for (unsigned h = 0; h < H->count; h++) {
+        const thrum_sched *sched = H->host[h].sched;
+        for (unsigned i = 0; sched && i < sched->workers_regular; i++) {
+            begun += sched->workers[i].counters.xtasks_started;
+        }
     }
     return begun;
 }
@@ -247,7 +250,6 @@ int kit_run_host(thrum_fn fn, void *arg, const char *name, const kit_test *test)
     if (INNER(thrum_sched_start)(&run.sched, &config) != 0) {
         fail("limit", "the scheduler cannot be started");
     }
-    run.runs = true;
     E->unwatched = first ? false : unwatched;
     hosts_scheduler(run.sched);
     thrum_attr attr;
@@ -267,7 +269,6 @@ int kit_run_host(thrum_fn fn, void *arg, const char *name, const kit_test *test)
     check_tasks();
     kit_check_end();
     hosts_scheduler(NULL);
-    run.runs = false;
     if (INNER(thrum_sched_stop)(run.sched) != 0) {
         fail("limit", "the scheduler cannot be stopped");
     }

@@ -105,12 +105,23 @@ static int begin(unsigned number) {
     return 0;
 }
 
+static void forget_locks(unsigned number) {
+    unsigned n = 0;
+    for (unsigned i = 0; i < E->locks_used; i++) {
+        if (E->locks[i].host != number) {
+            E->locks[n++] = E->locks[i];
+        }
+    }
+    E->locks_used = n;
+}
+
 /* All that it has is gone; nothing on it goes on. */
 static void crash(unsigned number) {
     E->hosts_paused &= ~(1u << number);
     threads_drop(number);
     network_host_off(number);
     arena_host_off(number);
+    forget_locks(number);
     over(&H->host[number], HOST_CRASHED);
 }
 

@@ -92,4 +92,6 @@ kit_test(promises promises/promises.py 100 $<TARGET_FILE:kit_promises> $<TARGET_
 if(CMAKE_EXPORT_COMPILE_COMMANDS AND CMAKE_GENERATOR MATCHES "Makefiles|Ninja")
   add_custom_target(kit_planted DEPENDS kit_promises kit_race)
   kit_test(planted promises/planted.py 150 ${PROJECT_BINARY_DIR})
+  add_custom_target(kit_planted_hosts DEPENDS kit_hosts)
+  kit_test(planted_hosts promises/planted.py 100 ${PROJECT_BINARY_DIR} --hosts)
 endif()

@@ -168,6 +168,8 @@ static int lasts(void *arg) {
     ++*times;
     THRUM_TEST(counter++ == 7);
     if (*times < 20) {
+        thrum_mutex *lock = calloc(1, sizeof *lock);
+        thrum_mutex_lock(lock);
         thrum_test_host_crash("lasts");
         THRUM_TEST(!"it goes on after a crash");
     }

@@ -2,11 +2,12 @@
 """
 Each promise of the kit can be broken, and its test notices.
 
-  tests/kit/promises/planted.py BUILD [NAME...]
+  tests/kit/promises/planted.py BUILD [--hosts] [NAME...]
 
 For each fault of planted.txt (or these): changes its lines in a copy of the file, compiles that as BUILD does, links the kit with
 it, and runs the test of promises.py that must fail. Without a fault that test passes. A test with the name of a kernel of
 tests/kit/race, as in kernel:by_mutex, is for libthrum-test-race: run.py must find the kernel's bug, and nothing without it.
+With --hosts, the files of the folder hosts are used: planted.txt, hosts.py and hosts.c.
 """
 import json
 import os
@@ -16,9 +17,11 @@ import subprocess
 import sys
 import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 BUILD = os.path.abspath(sys.argv[1])
+NAMES = [name for name in sys.argv[2:] if name != "--hosts"]
+PART = "hosts" if "--hosts" in sys.argv else "promises"
+HERE = os.path.join(ROOT, "tests", "kit", PART)
 
 
 WATCHED = ["-fsanitize=thread", "-fno-optimize-sibling-calls", "-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset"]
@@ -68,16 +71,16 @@ def link(work, kit, program, replaced=None, by=None):
     if "race.c" in kit:
         link_race(work, kit, program, objects)
         return
-    promises = os.path.join(work, "promises.o")
-    if not os.path.exists(promises):
-        subprocess.run([compiler, "-O1", "-c", os.path.join(HERE, "promises.c"), "-I", os.path.join(ROOT, "include"), "-o", promises],
+    tests = os.path.join(work, "tests.o")
+    if not os.path.exists(tests):
+        subprocess.run([compiler, "-O1", "-c", os.path.join(HERE, PART + ".c"), "-I", os.path.join(ROOT, "include"), "-o", tests],
                        check=True)
-    subprocess.run([compiler, promises, os.path.join(BUILD, "kit/inner.o"), *objects, "-o", program], check=True)
+    subprocess.run([compiler, tests, os.path.join(BUILD, "kit/inner.o"), *objects, "-o", program], check=True)
 
 
 def outcome(program, test):
     """Whether the test passes, and what it prints."""
-    command = [os.path.join(HERE, "promises.py"), program, "--only", test]
+    command = [os.path.join(HERE, PART + ".py"), program, "--only", test]
     if is_kernel(test):
         command = [os.path.join(ROOT, "tests/kit/run.py"), program, os.path.join(BUILD, "tests/kit_race_real"), "300", "--only",
                    test.partition(":")[2]]
@@ -86,11 +89,12 @@ def outcome(program, test):
 
 
 def plant(work, kit, file, old, new):
-    paths = [os.path.join(ROOT, folder, file) for folder in ("testkit", "testkit/race", "tests/sim")]
+    paths = [os.path.join(ROOT, folder, file) for folder in ("testkit", "testkit/race", "testkit/faults", "tests/sim")]
     path = next(path for path in paths if os.path.exists(path))
     text = open(path).read()
     if text.count(old) != 1:
         return None
+    file = os.path.basename(file)
     copy = os.path.join(work, file)
     with open(copy, "w") as out:
         out.write(text.replace(old, new))
@@ -104,7 +108,7 @@ def plant(work, kit, file, old, new):
 def bad_of(listed, kit):
     bad = 0
     with tempfile.TemporaryDirectory() as work:
-        program = os.path.join(work, "promises")
+        program = os.path.join(work, PART)
         link(work, kit, program)
         for test in sorted({fault[2] for fault in listed}):
             well, text = outcome(program, test)
@@ -117,7 +121,7 @@ def bad_of(listed, kit):
                 print("%s: its lines are not once in %s" % (name, file))
                 bad += 1
                 continue
-            link(work, kit, program, file, planted)
+            link(work, kit, program, os.path.basename(file), planted)
             well, text = outcome(program, test)
             failed = "1 kernels" if is_kernel(test) else "FAILED " + test
             if well:
@@ -130,7 +134,7 @@ def bad_of(listed, kit):
 
 
 def main():
-    wanted = set(sys.argv[2:])
+    wanted = set(NAMES)
     listed = [fault for fault in faults() if not wanted or fault[0] in wanted]
     bad = 0
     for races in (False, True):
