@@ -44,6 +44,7 @@
 #define ARENA_BYTES ((size_t)1 << 30)
 #define DATA_BYTES ((size_t)64 << 20) /* room for data and bss of the program */
 #define STACK_BYTES ((size_t)256 << 10)
+#define DISK_BYTES ((size_t)1 << 30) /* the files of all hosts (disk/) */
 #else
 #define LOG_MAX 131072u
 #define ARENA_BYTES ((size_t)64 << 20)
@@ -317,6 +318,7 @@ typedef struct engine {
     unsigned live;
     uint64_t live_bytes;
     char *kernel; /* the simulated system's own */
+    char *disk;   /* its files (disk/disk.h) */
     uint64_t kernel_run;
 
     /* The end. */

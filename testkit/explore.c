@@ -206,6 +206,7 @@ void engine_start(void) {
 
 #if TH_KIT
     E->exceptions = __cxa_get_globals ? __cxa_get_globals() : NULL;
+    E->disk = map(DISK_BYTES);
 #endif
     E->data = data_first();
     E->data_size = (size_t)(_end - E->data);

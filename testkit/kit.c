@@ -7,6 +7,7 @@
 
 #include "core/state/handle.h"
 #include "core/state/worker.h"
+#include "file/pool.h"
 #include "hosts/hosts.h"
 #include "kit.h"
 #include "platform/platform.h"
@@ -234,6 +235,8 @@ static void check_tasks(void) {
     }
 }
 
+#define KEPT THRUM_S(INT64_C(1000000000))
+
 int kit_run_host(thrum_fn fn, void *arg, const char *name, const kit_test *test) {
     const bool first = sim_host_here() == 0;
     thrum_config config;
@@ -245,6 +248,9 @@ int kit_run_host(thrum_fn fn, void *arg, const char *name, const kit_test *test)
     config.workers = first ? test->workers : (test->workers + 1) / 2;
     config.policy = kit_policies[test->policy];
     config.workers_spare = 0;
+    /* A run may start few threads, so those that wait for calls that block stay. */
+    config.blocking_keepalive = KEPT;
+    th_file_jobs.linger = KEPT;
     config.stall_ms = 0;
     config.on_deadlock = THRUM_DEADLOCK_OFF;
     if (INNER(thrum_sched_start)(&run.sched, &config) != 0) {

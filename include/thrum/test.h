@@ -411,6 +411,29 @@ THRUM_API int thrum_test_partition(const char *a, const char *b);
 THRUM_API int thrum_test_link_cut(const char *from, const char *to);
 THRUM_API int thrum_test_heal(const char *a, const char *b);
 
+/*
+ * Crashes the disk, as a power failure does, and starts it again. Tasks and threads go on, but all
+ * open files and directories are invalid: calls on them return -EIO, until they are closed.
+ *
+ * The disk keeps what was synced: the bytes and the size of a file after thrum_file_sync, and the
+ * names in a directory after thrum_file_sync of the directory. The schedule decides the rest:
+ *
+ * - Each page of 4 KiB has its newest bytes, older ones, or a part of both.
+ * - Each file has its newest size, an older one, or one in between.
+ * - Each change of a name happened or did not, in any order. A rename within a directory happens as
+ *   a whole. After a rename to another directory, a file may have both names.
+ *
+ * Returns: 0, or a negative error code.
+ * Errors:
+ *   -EINVAL  the caller is not in a test
+ *   -ENOSYS  with thrum::test_real
+ * Context: a task or thread of the test; may suspend; not cancellable.
+ * Ordering: none.
+ * Example: examples/testing/save.c
+ * See also: thrum_file_sync, thrum_file_replace
+ */
+THRUM_API int thrum_test_disk_crash(void);
+
 THRUM_END_DECLS
 
 #endif

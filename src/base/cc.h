@@ -96,6 +96,12 @@
 #else
 #define TH_LIMIT(real_, simulated_) (real_)
 #endif
+/* The same, with another value in the test kit. */
+#if defined(TH_KIT) && TH_KIT
+#define TH_LIMIT_OR(real_, kit_, simulated_) (kit_)
+#else
+#define TH_LIMIT_OR(real_, kit_, simulated_) TH_LIMIT(real_, simulated_)
+#endif
 
 #if defined(__SANITIZE_ADDRESS__)
 #define TH_ASAN 1

@@ -14,7 +14,7 @@
 #include "thrum/file.h"
 #include "thrum/spawn.h"
 
-#define PIECE_MAX TH_LIMIT((size_t)1 << 20, (size_t)64)
+#define PIECE_MAX TH_LIMIT_OR((size_t)1 << 20, (size_t)1 << 20, (size_t)64)
 
 /*
  * For a read. The system copies without a pause, in the caller's call or, if a ring reads, in some
@@ -22,8 +22,8 @@
  * system's read-ahead, and bytes that are already there are copied in short steps.
  */
 #define BEGUN_MAX TH_LIMIT((size_t)128 << 10, (size_t)32)
-#define STEP_MAX TH_LIMIT((size_t)256 << 10, (size_t)64) /* while nothing had to be waited for */
-#define STEP_MAX_COLD TH_LIMIT((size_t)32 << 10, (size_t)16) /* and afterwards */
+#define STEP_MAX TH_LIMIT_OR((size_t)256 << 10, (size_t)256 << 10, (size_t)64) /* without a wait */
+#define STEP_MAX_COLD TH_LIMIT_OR((size_t)32 << 10, (size_t)32 << 10, (size_t)16) /* after one */
 
 typedef struct transfer {
     thrum_io io;

@@ -12,7 +12,7 @@
 #include "io/named.h"
 #include "thrum/file.h"
 
-#define BATCH_BYTES TH_LIMIT((size_t)32 << 10, (size_t)512)
+#define BATCH_BYTES TH_LIMIT_OR((size_t)32 << 10, (size_t)2048, (size_t)512)
 
 struct thrum_dir {
     thrum_io io;

@@ -13,7 +13,7 @@
 #include "io/told.h"
 
 #define CHUNK TH_LIMIT(256u, 4u)
-#define CHUNKS TH_LIMIT(65536u, 9u)
+#define CHUNKS TH_LIMIT_OR(65536u, 65u, 9u)
 
 static th_record *xchunks[CHUNKS];
 

@@ -1,5 +1,5 @@
 /*
- * absent.c: what a test does not have: programs, files by name. The calls
+ * absent.c: what a test does not have, such as programs. The calls
  * return -ENOSYS (docs/testing-limits.md lists the public ones).
  */
 #include <errno.h>

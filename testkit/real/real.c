@@ -142,6 +142,12 @@ int thrum_test_heal(const char *a, const char *b) {
     return thrum_test_link_reset(a, b);
 }
 
+/* ---- disks ---- */
+
+int thrum_test_disk_crash(void) {
+    return -ENOSYS;
+}
+
 /* ---- runs ---- */
 
 /* Each run is a separate process, so that it finds the program's static data unchanged. */

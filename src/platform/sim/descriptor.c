@@ -11,14 +11,14 @@
 int th_os_io_kind(int fd, th_os_kind *kind, th_os_identity *identity) {
     sim_call();
     const sim_file *file = sim_number_file(fd);
-    if (!file || file->kind == SIM_REGULAR) {
+    if (!file || (file->kind == SIM_REGULAR && !file->opened)) {
         return file ? -EPERM : -EBADF;
     }
     *kind = file->as;
     sim_wrote(kind, sizeof *kind);
     *identity = (th_os_identity){1, file->serial};
     sim_wrote(identity, sizeof *identity);
-    return 0;
+    return file->opened ? -EPERM : 0;
 }
 
 int th_os_io_nonblocking(int fd, bool on) {
@@ -106,6 +106,9 @@ static int64_t take_bytes(sim_flow *flow, uint8_t *to, size_t size) {
 }
 
 int64_t sim_file_read(sim_file *file, void *to, size_t size) {
+    if (file->transfer) {
+        return file->transfer(file, to, size, false);
+    }
     sim_flow *in = file->in;
     if (!in) {
         return file->kind == SIM_PIPE                                  ? -EBADF
@@ -162,6 +165,9 @@ static int64_t write_to_nobody(sim_file *file, size_t size) {
 }
 
 int64_t sim_file_write(sim_file *file, const void *from, size_t size) {
+    if (file->transfer) {
+        return file->transfer(file, (void *)(uintptr_t)from, size, true);
+    }
     sim_flow *out = file->out;
     if (!out) {
         return file->kind == SIM_PIPE                                  ? -EBADF
@@ -192,7 +198,7 @@ int64_t th_os_io_readv(int fd, th_os_kind kind, const th_os_part parts[], unsign
     sim_reads(parts, n * sizeof *parts);
     int64_t sum = 0;
     for (unsigned i = 0; i < n; i++) {
-        if (parts[i].size == 0 || (sum && !(file->in && file->in->count))) {
+        if (parts[i].size == 0 || (sum && !file->transfer && !(file->in && file->in->count))) {
             continue; /* the part behind the bytes is left for the next call */
         }
         int64_t got = sim_file_read(file, parts[i].base, parts[i].size);

@@ -92,6 +92,7 @@ typedef struct sim_item {
 } sim_item;
 
 typedef struct sim_socket sim_socket; /* testkit/inside/socket.c */
+typedef struct sim_opened sim_opened; /* testkit/disk/disk.h */
 
 typedef struct sim_set {
     bool used;
@@ -137,7 +138,10 @@ struct sim_file {
     sim_file *peer;
     sim_set *set;
     sim_ring *ring;
-    sim_socket *socket;                 /* of a test; NULL in worlds */
+    sim_socket *socket; /* of a test; NULL in worlds */
+    sim_opened *opened; /* a file of a test, likewise */
+    /* of such a file: reads or writes at its position */
+    int64_t (*transfer)(sim_file *file, void *bytes, size_t size, bool write);
     bool (*ready)(sim_file *file);      /* whether anything can be taken: sets, rings, ... */
     void (*seen)(const sim_file *file); /* sets: the caller has seen that it is ready */
     void (*close)(sim_file *file);      /* a ring, a test's socket */

@@ -7,6 +7,7 @@
 
 #include "platform/socket.h"
 #include "platform/platform.h"
+#include "platform/sim/controller.h"
 
 int th_os_io_reopen(int fd) {
     (void)fd;
@@ -21,13 +22,6 @@ int64_t th_os_io_writev_shared(int fd, th_os_kind kind, const th_os_part parts[]
     return th_os_io_writev(fd, kind, parts, n);
 }
 
-int64_t th_os_io_readv_cached(int fd, const th_os_part parts[], unsigned n) {
-    (void)fd;
-    (void)parts;
-    (void)n;
-    return -EOPNOTSUPP;
-}
-
 int64_t th_os_io_peek(int fd, void *to, size_t size) {
     (void)fd;
     (void)to;
@@ -39,12 +33,6 @@ int64_t th_os_io_skip(int fd, th_os_kind kind, void *memory, size_t n) {
     (void)fd;
     (void)kind;
     (void)memory;
-    (void)n;
-    return -EOPNOTSUPP;
-}
-
-int th_os_io_unread(int fd, size_t n) {
-    (void)fd;
     (void)n;
     return -EOPNOTSUPP;
 }
@@ -78,17 +66,6 @@ bool th_os_signal_asks(int number) {
     return false;
 }
 
-bool th_os_file_waits(int fd) {
-    (void)fd;
-    return false;
-}
-
-size_t th_os_file_entry_at(const void *bytes, size_t at, th_os_file_entry *out) {
-    (void)bytes;
-    *out = (th_os_file_entry){0};
-    return at;
-}
-
 void th_os_probe_admit(int number) {
     (void)number;
 }
@@ -115,3 +92,29 @@ bool th_os_private_admits(const char *line) {
 void th_os_private_close(th_os_private *listener) {
     (void)listener;
 }
+
+#if !TH_KIT /* it has files (testkit/disk) */
+int64_t th_os_io_readv_cached(int fd, const th_os_part parts[], unsigned n) {
+    (void)fd;
+    (void)parts;
+    (void)n;
+    return -EOPNOTSUPP;
+}
+
+int th_os_io_unread(int fd, size_t n) {
+    (void)fd;
+    (void)n;
+    return -EOPNOTSUPP;
+}
+
+bool th_os_file_waits(int fd) {
+    (void)fd;
+    return false;
+}
+
+size_t th_os_file_entry_at(const void *bytes, size_t at, th_os_file_entry *out) {
+    (void)bytes;
+    *out = (th_os_file_entry){0};
+    return at;
+}
+#endif

@@ -5,9 +5,10 @@ Each promise of the kit can be broken, and its test notices.
   tests/kit/promises/planted.py BUILD [--hosts] [NAME...]
 
 For each fault of planted.txt (or these): changes its lines in a copy of the file, compiles that as BUILD does, links the kit with
-it, and runs the test of promises.py that must fail. Without a fault that test passes. A test with the name of a kernel of
-tests/kit/race, as in kernel:by_mutex, is for libthrum-test-race: run.py must find the kernel's bug, and nothing without it.
-With --hosts, the files of the folder hosts are used: planted.txt, hosts.py and hosts.c.
+it, and runs the test that must fail: one of promises.py, or for files of testkit/disk one of ../files/files.py. Without a fault
+that test passes. A test with the name of a kernel of tests/kit/race, as in kernel:by_mutex, is for libthrum-test-race: run.py
+must find the kernel's bug, and nothing without it. With --hosts, the files of the folder hosts are used: planted.txt, hosts.py
+and hosts.c.
 """
 import json
 import os
@@ -39,6 +40,11 @@ def faults():
         yield name, file, test, old, new
 
 
+def suite_of(file):
+    """The script and the program for a fault in that file, without their ends."""
+    return os.path.join(ROOT, "tests/kit/files/files") if file.startswith("disk/") else os.path.join(HERE, PART)
+
+
 def commands(races):
     """The compiler's command for each object of the kit, by source."""
     entries = json.load(open(os.path.join(BUILD, "compile_commands.json")))
@@ -65,22 +71,21 @@ def link_race(work, kit, program, objects):
                     wraps, "-o", program], check=True)
 
 
-def link(work, kit, program, replaced=None, by=None):
+def link(work, kit, program, suite, replaced=None, by=None):
     compiler = kit["kit.c"][0]
     objects = [by if source == replaced else output_of(command) for source, command in kit.items()]
     if "race.c" in kit:
         link_race(work, kit, program, objects)
         return
-    tests = os.path.join(work, "tests.o")
+    tests = os.path.join(work, os.path.basename(suite) + ".o")
     if not os.path.exists(tests):
-        subprocess.run([compiler, "-O1", "-c", os.path.join(HERE, PART + ".c"), "-I", os.path.join(ROOT, "include"), "-o", tests],
-                       check=True)
+        subprocess.run([compiler, "-O1", "-g", "-c", suite + ".c", "-I", os.path.join(ROOT, "include"), "-o", tests], check=True)
     subprocess.run([compiler, tests, os.path.join(BUILD, "kit/inner.o"), *objects, "-o", program], check=True)
 
 
-def outcome(program, test):
+def outcome(program, test, suite):
     """Whether the test passes, and what it prints."""
-    command = [os.path.join(HERE, PART + ".py"), program, "--only", test]
+    command = [suite + ".py", program, "--only", test]
     if is_kernel(test):
         command = [os.path.join(ROOT, "tests/kit/run.py"), program, os.path.join(BUILD, "tests/kit_race_real"), "300", "--only",
                    test.partition(":")[2]]
@@ -94,11 +99,10 @@ def plant(work, kit, file, old, new):
     text = open(path).read()
     if text.count(old) != 1:
         return None
-    file = os.path.basename(file)
-    copy = os.path.join(work, file)
+    copy = os.path.join(work, os.path.basename(file))
     with open(copy, "w") as out:
         out.write(text.replace(old, new))
-    command = list(kit[file])
+    command = list(kit[os.path.basename(file)])
     command[command.index("-o") + 1] = copy + ".o"
     command[command.index("-c") + 1] = copy
     subprocess.run([*command, "-w", "-Wno-error", "-I", os.path.dirname(path)], cwd=BUILD, check=True)
@@ -109,9 +113,9 @@ def bad_of(listed, kit):
     bad = 0
     with tempfile.TemporaryDirectory() as work:
         program = os.path.join(work, PART)
-        link(work, kit, program)
-        for test in sorted({fault[2] for fault in listed}):
-            well, text = outcome(program, test)
+        for test, suite in sorted({(fault[2], suite_of(fault[1])) for fault in listed}):
+            link(work, kit, program, suite)
+            well, text = outcome(program, test, suite)
             if not well:
                 print("%s fails without a fault:\n%s" % (test, text))
                 bad += 1
@@ -121,8 +125,8 @@ def bad_of(listed, kit):
                 print("%s: its lines are not once in %s" % (name, file))
                 bad += 1
                 continue
-            link(work, kit, program, os.path.basename(file), planted)
-            well, text = outcome(program, test)
+            link(work, kit, program, suite_of(file), os.path.basename(file), planted)
+            well, text = outcome(program, test, suite_of(file))
             failed = "1 kernels" if is_kernel(test) else "FAILED " + test
             if well:
                 print("%s: %s does not notice" % (name, test))

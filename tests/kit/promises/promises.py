@@ -242,8 +242,8 @@ def test_help_lists_the_options():
         demand("--" + option in text, option, text)
 
 
-def main():
-    tests = {name: call for name, call in globals().items() if name.startswith("test_") and only in (None, name)}
+def main(names):
+    tests = {name: call for name, call in names.items() if name.startswith("test_") and only in (None, name)}
     failed = 0
     for name, test in tests.items():
         try:
@@ -256,4 +256,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(globals()))
