@@ -241,6 +241,16 @@ typedef struct sim_lock {
     uint8_t host;
 } sim_lock;
 
+/* A fault that a test has ordered (faults/fault.c). */
+#define SIM_PLANS 32u
+typedef struct sim_plan {
+    uint8_t kind; /* a sim_fault_kind */
+    uint8_t host;
+    unsigned left;   /* this one of the coming calls fails */
+    unsigned one_in; /* or one in so many of them; 0: not by chance */
+    int code;
+} sim_plan;
+
 /* The simulator keeps nothing in static variables: they are put back after each run. */
 typedef struct engine {
     /* The run. */
@@ -364,7 +374,11 @@ typedef struct engine {
     uint64_t held_by;
     char *locals, *locals_copy; /* the program's thread-locals */
     size_t locals_size;
-    int outputs[3]; /* the program's stdout and stderr while it is mute */
+    sim_plan plans[SIM_PLANS];
+    unsigned plans_count;
+    uint64_t plans_run;       /* the run that they are for */
+    const sim_thread *spared; /* its call does not fail */
+    int outputs[3];           /* the program's stdout and stderr while it is mute */
     bool is_mute;
     th_os_exceptions *exceptions; /* the C++ run time's, which knows one thread; or NULL */
     pid_t process;

@@ -2,6 +2,7 @@
  * kit.c: the calls of thrum/test.h in a test, and a run: a scheduler whose first task is the test's
  * function.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,11 +47,19 @@ uint32_t thrum_test_random(void) {
     return value;
 }
 
+/* A thread of the test or of the kit, which is never refused by a fault. */
+static int start_thread(th_os_thread *out, const char *name, void (*fn)(void *arg), void *arg) {
+    E->spared = E->current;
+    const int code = th_os_thread_start(out, name, fn, arg);
+    E->spared = NULL;
+    return code;
+}
+
 int thrum_test_thread_start(thrum_test_thread *thread, void (*fn)(void *arg), void *arg) {
     th_os_thread started = {0};
     const uintptr_t after = (uintptr_t)__builtin_return_address(0);
     kit_point("thrum_test_thread_start", after);
-    const int code = th_os_thread_start(&started, "thread", fn, arg);
+    const int code = start_thread(&started, "thread", fn, arg);
     thread->reserved_[0] = started.handle;
     if (code == 0) {
         E->threads[started.handle].started = after;
@@ -124,7 +133,7 @@ void thrum_test_settle(void) {
     }
     if (!settler.started) {
         settler.started = true; /* another task may come in between from now on */
-        if (th_os_thread_start(&settler.thread, "settler", settler_main, NULL) != 0) {
+        if (start_thread(&settler.thread, "settler", settler_main, NULL) != 0) {
             fail("limit", "too many threads");
         }
     }
@@ -133,7 +142,11 @@ void thrum_test_settle(void) {
     sim_order_release(&settler.order);
     wake_settler();
     INNER(thrum_shield_begin)();
-    if (INNER(thrum_event_wait)(&mine.event) != 0) {
+    int code;
+    do { /* a wait may fail for lack of memory, if the test asks for that */
+        code = INNER(thrum_event_wait)(&mine.event);
+    } while (code == -ENOMEM);
+    if (code != 0) {
         fail("limit", "thrum_test_settle cannot wait here");
     }
     INNER(thrum_shield_end)();
@@ -188,6 +201,9 @@ static int root(void *arg) {
     (void)arg;
     INNER(thrum_set_name)(run.name);
     run.result = run.fn(run.arg);
+    if (!sim_host_here()) {
+        kit_faults_end();
+    }
     return 0;
 }
 

@@ -147,6 +147,9 @@ void kit_print_leaks(FILE *out);
 /* An exception that nobody catches fails the run from now on; or does as before. */
 void kit_terminate_begin(void);
 void kit_terminate_end(void);
+/* ---- faults/fault.c ---- */
+
+void kit_faults_end(void); /* nothing fails any longer */
 
 /* ---- ends.c ---- */
 

@@ -434,6 +434,57 @@ THRUM_API int thrum_test_heal(const char *a, const char *b);
  */
 THRUM_API int thrum_test_disk_crash(void);
 
+/* The calls of the system that a test may have fail. */
+typedef enum thrum_test_call {
+    THRUM_TEST_READ,    /* reads of files, directories and sockets, and received datagrams */
+    THRUM_TEST_WRITE,   /* writes, truncations and allocations of files; datagrams that are sent */
+    THRUM_TEST_OPEN,    /* files and directories that are opened, sockets that are made */
+    THRUM_TEST_ACCEPT,  /* a server takes a connection */
+    THRUM_TEST_CONNECT, /* a client connects */
+    THRUM_TEST_SYNC,    /* files and directories that are synced */
+    THRUM_TEST_NAME,    /* renames, links, removals and new directories */
+    THRUM_TEST_MEMORY,  /* the library allocates memory, also for stacks */
+    THRUM_TEST_THREAD   /* the library starts a thread */
+} thrum_test_call;
+
+/*
+ * Makes calls of the simulated system fail. thrum_test_fault makes a single call fail, the nth of
+ * its kind from now on. thrum_test_fault_chance makes one in `one_in` calls fail, by a choice of
+ * the schedule. thrum_test_fault_end withdraws all faults of the host, as the end of the test does.
+ *
+ * A call counts if it would have succeeded: a read that finds no bytes yet does not count. Calls
+ * that the library makes within another call count too: thrum_file_replace opens, writes and syncs
+ * a file, for example.
+ *
+ * With 0 as the code, a read or a write transfers fewer bytes than it could. With -ECONNABORTED, an
+ * accept loses its connection. After a sync that has failed, later ones return 0 without writing
+ * the bytes that the failed one was to write, as on Linux.
+ *
+ * Parameters:
+ *   host    the name of a host; NULL: the caller's
+ *   call    the kind of call
+ *   nth     1 for the next call, 2 for the one after it, and so on
+ *   one_in  1 to 255: about one call in so many fails
+ *   code    the negative error code that the call returns, such as -EIO; -ENOMEM for memory; 0 for
+ *           a short read or write
+ * Returns: 0, or a negative error code.
+ * Errors:
+ *   -EINVAL  a parameter is wrong, or the caller is not in a test
+ *   -ENOENT  there is no such host
+ *   -ENOSPC  there are 32 faults already
+ *   -ENOSYS  with thrum::test_real
+ * Context: a task or thread of the test; never suspends.
+ * Ordering: none.
+ * Example:
+ *   thrum_test_fault(NULL, THRUM_TEST_WRITE, 3, -EIO);          // the third write
+ *   thrum_test_fault_chance(NULL, THRUM_TEST_MEMORY, 20, -ENOMEM);
+ * See also: thrum_test_disk_crash
+ */
+THRUM_API int thrum_test_fault(const char *host, thrum_test_call call, unsigned nth, int code);
+THRUM_API int thrum_test_fault_chance(const char *host, thrum_test_call call, unsigned one_in,
+                                      int code);
+THRUM_API int thrum_test_fault_end(const char *host);
+
 THRUM_END_DECLS
 
 #endif

@@ -10,7 +10,7 @@
 #define UMASK 022u
 
 static disk *here(void) {
-    return disk_of(kit_host_now());
+    return disk_of(sim_host_here());
 }
 
 static bool is_folder(const disk_node *node) {
@@ -286,7 +286,7 @@ static int64_t look(disk *d, th_os_file_request *r) {
                                 .links = node->links,
                                 .size = symbolic ? strlen(node->text) : node->now.bytes,
                                 .allocated = pages * DISK_PAGE,
-                                .device = kit_host_now() + 1,
+                                .device = sim_host_here() + 1,
                                 .inode = node->number,
                                 .modified = node->modified,
                                 .accessed = node->accessed,
@@ -364,8 +364,7 @@ static int64_t by_number(const th_os_file_request *r) {
     }
 }
 
-int64_t th_os_file_do(th_os_file_request *r) {
-    sim_call();
+static int64_t make(th_os_file_request *r) {
     switch (r->call) {
     case TH_OS_FILE_OPEN:
         return open_file(here(), r);
@@ -399,11 +398,59 @@ int64_t th_os_file_do(th_os_file_request *r) {
     }
 }
 
+/* ---- faults ---- */
+
+static int fault_of(th_os_file_call call) {
+    switch (call) {
+    case TH_OS_FILE_OPEN:
+        return sim_fault(SIM_FAULT_OPEN);
+    case TH_OS_FILE_READ:
+    case TH_OS_FILE_LIST:
+        return sim_fault(SIM_FAULT_READ);
+    case TH_OS_FILE_WRITE:
+    case TH_OS_FILE_ADD:
+    case TH_OS_FILE_RESIZE:
+    case TH_OS_FILE_ALLOCATE:
+    case TH_OS_FILE_COPY:
+        return sim_fault(SIM_FAULT_WRITE);
+    case TH_OS_FILE_FLUSH:
+    case TH_OS_FILE_FLUSH_DATA:
+        return sim_fault(SIM_FAULT_SYNC);
+    case TH_OS_FILE_RENAME:
+    case TH_OS_FILE_UNLINK:
+    case TH_OS_FILE_RMDIR:
+    case TH_OS_FILE_MKDIR:
+    case TH_OS_FILE_LINK:
+    case TH_OS_FILE_SYMLINK:
+        return sim_fault(SIM_FAULT_NAME);
+    default:
+        return 0;
+    }
+}
+
+int64_t th_os_file_do(th_os_file_request *r) {
+    sim_call();
+    const int fault = fault_of(r->call);
+    if (fault == SIM_FAULT_SHORT && r->call != TH_OS_FILE_LIST) {
+        r->size = sim_fault_size(r->size);
+    }
+    if (fault < 0) {
+        int code;
+        const bool syncs = r->call == TH_OS_FILE_FLUSH || r->call == TH_OS_FILE_FLUSH_DATA;
+        const sim_opened *o = syncs ? opened_at(r->fd, 0, &code) : NULL;
+        if (o) { /* what was to be written is lost */
+            disk_lose_sync(o->node);
+        }
+        return fault;
+    }
+    return make(r);
+}
+
 /* ---- transfers that do not wait ---- */
 
 /* Whether the bytes are in the page cache, so that a read need not wait. */
 static bool is_cached(void) {
-    return !sim_choose(SIM_EVENT, 2);
+    return !sim_faults(SIM_FAULT_READ) && !sim_choose(SIM_EVENT, 2);
 }
 
 int64_t th_os_file_readv_now(int fd, const th_os_part parts[], unsigned n, int64_t offset) {

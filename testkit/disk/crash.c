@@ -11,9 +11,7 @@
 
 #define BORDERS_MAX 200u /* sizes between two, of which a crash chooses one */
 
-/* Writes a line into the report. */
-static void tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static void tell(const char *format, ...) {
+void disk_tell(const char *format, ...) {
     if (E->tracing) {
         char text[DISK_NAME + 128];
         va_list args;
@@ -44,9 +42,9 @@ static bool has_happened(const disk *d, uint64_t operation) {
 
 static void tell_lost(const disk_change *c) {
     if (c->node) {
-        tell("  lost: the name %s", c->name);
+        disk_tell("  lost: the name %s", c->name);
     } else {
-        tell("  lost: the removal of %s", c->name);
+        disk_tell("  lost: the removal of %s", c->name);
     }
 }
 
@@ -148,13 +146,13 @@ static uint8_t *page_after(const disk_page *page, const char *name, uint32_t num
     case 0:
         return page->now;
     case 1:
-        tell("  lost: page %u of %s", number, name);
+        disk_tell("  lost: page %u of %s", number, name);
         return page->synced;
     case 2:
-        tell("  torn: page %u of %s", number, name);
+        disk_tell("  torn: page %u of %s", number, name);
         return mix(page);
     default:
-        tell("  lost: the newest writes to page %u of %s", number, name);
+        disk_tell("  lost: the newest writes to page %u of %s", number, name);
         return page->between[page->count - (choice - 2)];
     }
 }
@@ -162,8 +160,8 @@ static uint8_t *page_after(const disk_page *page, const char *name, uint32_t num
 static void crash_file(disk *d, disk_node *node) {
     const disk_size size = size_after(node);
     if (size.bytes != node->now.bytes) {
-        tell("  lost: the size of %s is %llu, not %llu bytes", node->last_name,
-             (unsigned long long)size.bytes, (unsigned long long)node->now.bytes);
+        disk_tell("  lost: the size of %s is %llu, not %llu bytes", node->last_name,
+                  (unsigned long long)size.bytes, (unsigned long long)node->now.bytes);
     }
     for (uint32_t i = 0; i < node->pages_room; i++) {
         disk_page *page = &node->pages[i];
@@ -218,6 +216,6 @@ int thrum_test_disk_crash(void) {
         return -EINVAL;
     }
     kit_point("thrum_test_disk_crash", (uintptr_t)__builtin_return_address(0));
-    disk_crash(kit_host_now());
+    disk_crash(sim_host_here());
     return 0;
 }

@@ -21,7 +21,7 @@
 #ifndef KIT_DISK_H
 #define KIT_DISK_H
 
-#include "host.h"
+#include "hosts/hosts.h"
 #include "kit.h"
 #include "platform/sim/files.h"
 
@@ -161,5 +161,7 @@ void disk_sync_folder(disk *d, const disk_node *dir);
 
 /* Crashes the disk of a host: open files are invalid, and what was not synced may be lost. */
 void disk_crash(unsigned host);
+/* Writes a line into the report. */
+void disk_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -14,7 +14,7 @@ typedef struct disks {
     size_t used;
     size_t pages; /* where those begin that were ever taken */
     spare *spares[DISK_AN_OPEN + 1];
-    disk of[KIT_HOSTS];
+    disk of[SIM_HOSTS];
 } disks;
 
 static const size_t sizes[] = {

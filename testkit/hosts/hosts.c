@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/state/worker.h"
+#include "disk/disk.h"
 #include "hosts/hosts.h"
 #include "platform/platform.h"
 
@@ -66,6 +67,10 @@ int hosts_find(const char *name) {
     return -ENOENT;
 }
 
+int kit_host_named(const char *name) {
+    return name ? hosts_find(name) : (int)sim_host_here();
+}
+
 void hosts_scheduler(thrum_sched *sched) {
     H->host[sim_host_here()].sched = sched;
 }
@@ -120,6 +125,7 @@ static void crash(unsigned number) {
     E->hosts_paused &= ~(1u << number);
     threads_drop(number);
     network_host_off(number);
+    disk_crash(number);
     arena_host_off(number);
     forget_locks(number);
     over(&H->host[number], HOST_CRASHED);

@@ -78,6 +78,8 @@ void hosts_begin(void);                   /* a run begins */
 void hosts_switch_off(void);              /* the test's function has returned */
 void hosts_scheduler(thrum_sched *sched); /* the caller's host has it now; NULL: no longer */
 const char *hosts_name(unsigned number);
+/* The number of the host with that name (NULL: the caller's), or -ENOENT. */
+int kit_host_named(const char *name);
 /* A point of a call on these hosts, for the report; NULL stands for every host or for none. */
 void hosts_point(const char *call, const char *a, const char *b, uintptr_t after);
 bool hosts_is_text(const void *object);

@@ -74,6 +74,10 @@ int th_os_socket_send(int fd, const th_os_message messages[], unsigned n) {
     int code;
     sim_file *file = sim_socket_file(fd, &code);
     unsigned sent = 0;
+    const int fault = file && n ? sim_fault(SIM_FAULT_WRITE) : 0;
+    if (fault < 0) {
+        return fault;
+    }
     while (file && sent < n && (code = send_one(file, &messages[sent])) == 0) {
         sent++;
     }
@@ -87,6 +91,10 @@ int th_os_socket_receive(int fd, th_os_message messages[], unsigned n) {
         return code;
     }
     sim_socket *me = file->socket;
+    const int fault = me->waiting && n ? sim_fault(SIM_FAULT_READ) : 0;
+    if (fault < 0) {
+        return fault;
+    }
     unsigned got = 0;
     for (; got < n && me->waiting; got++) {
         th_os_message *message = &messages[got];

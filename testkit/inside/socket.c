@@ -149,8 +149,10 @@ int th_os_socket_open(th_os_family family, th_os_style style) {
     if (family == TH_OS_UNNAMED || style == TH_OS_PACKETS) {
         return -EAFNOSUPPORT;
     }
-    return sim_numbers_full() ? -EMFILE
-                              : sim_number_give(sim_socket_new(sim_host_here(), family, style));
+    const int fault = sim_fault(SIM_FAULT_OPEN);
+    return fault                ? fault
+           : sim_numbers_full() ? -EMFILE
+                                : sim_number_give(sim_socket_new(sim_host_here(), family, style));
 }
 
 int th_os_socket_what(int fd, th_os_family *family, th_os_style *style) {
@@ -340,6 +342,10 @@ int th_os_socket_connect(int fd, const th_os_address *address) {
         return code;
     }
     th_os_address target = *address;
+    code = sim_fault(SIM_FAULT_CONNECT);
+    if (code) {
+        return code;
+    }
     const int host = sim_socket_reach(&target);
     if (host < 0) {
         return -ENETUNREACH;

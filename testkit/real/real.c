@@ -142,9 +142,24 @@ int thrum_test_heal(const char *a, const char *b) {
     return thrum_test_link_reset(a, b);
 }
 
-/* ---- disks ---- */
+/* ---- disks, faults ---- */
 
 int thrum_test_disk_crash(void) {
+    return -ENOSYS;
+}
+
+int thrum_test_fault(const char *host, thrum_test_call call, unsigned nth, int code) {
+    (void)host, (void)call, (void)nth, (void)code;
+    return -ENOSYS;
+}
+
+int thrum_test_fault_chance(const char *host, thrum_test_call call, unsigned one_in, int code) {
+    (void)host, (void)call, (void)one_in, (void)code;
+    return -ENOSYS;
+}
+
+int thrum_test_fault_end(const char *host) {
+    (void)host;
     return -ENOSYS;
 }
 

@@ -36,6 +36,8 @@ SESSIONS = [
     ("register", "bugs", "./register | head -n 2", 0),
     ("register calls", "bugs", "./register | tail -n 27", 0),
     ("register fixed", "fixed", "./register", 0),
+    ("save", "bugs", "./save", 1),
+    ("save fixed", "fixed", "./save", 0),
 ]
 
 

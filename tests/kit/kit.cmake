@@ -61,9 +61,11 @@ add_dependencies(kit_kernels_race kit_kernels_real)
 # Several hosts.
 kit_program(kit_hosts thrum_test kit/hosts/hosts.c)
 kit_test(hosts hosts/hosts.py 20 $<TARGET_FILE:kit_hosts>)
-# Files and crashes of their disk.
+# Files and crashes of their disk; calls that fail because a test asks for it.
 kit_program(kit_files thrum_test kit/files/files.c)
 kit_test(files files/files.py 60 $<TARGET_FILE:kit_files>)
+kit_program(kit_plans thrum_test kit/files/plans.c)
+kit_test(plans files/plans.py 40 $<TARGET_FILE:kit_plans>)
 
 # Kernels in C++.
 if(CMAKE_CXX_COMPILER)

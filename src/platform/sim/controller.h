@@ -121,6 +121,37 @@ void sim_order_acquire(const sim_order *order);
 void sim_order_see(const sim_order *order);
 void sim_order_add(sim_order *order, const sim_order *more);
 
+/*
+ * Whether a call of the system fails because a test asks for it (thrum_test_fault): 0, a negative
+ * code, or SIM_FAULT_SHORT: it transfers fewer bytes, sim_fault_size of so many. Each question is a
+ * call that counts; sim_faults only asks whether one of that kind may fail.
+ */
+typedef enum sim_fault_kind {
+    SIM_FAULT_READ,
+    SIM_FAULT_WRITE,
+    SIM_FAULT_OPEN,
+    SIM_FAULT_ACCEPT,
+    SIM_FAULT_CONNECT,
+    SIM_FAULT_SYNC,
+    SIM_FAULT_NAME,
+    SIM_FAULT_MEMORY,
+    SIM_FAULT_THREAD
+} sim_fault_kind;
+#define SIM_FAULT_SHORT 1
+#if TH_KIT
+int sim_fault(sim_fault_kind kind);
+bool sim_faults(sim_fault_kind kind);
+size_t sim_fault_size(size_t size);
+#else
+static inline int sim_fault(sim_fault_kind kind) {
+    (void)kind;
+    return 0;
+}
+static inline size_t sim_fault_size(size_t size) {
+    return size;
+}
+#endif
+
 /* Writes a line into the trace. */
 void sim_trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Ends the run: the library has used the system wrongly. */

@@ -188,12 +188,41 @@ int64_t sim_file_write(sim_file *file, const void *from, size_t size) {
     return out->reader || out->far ? put_bytes(out, from, size) : write_to_nobody(file, size);
 }
 
+/* ---- by descriptor ---- */
+
+/* Bytes, their end or an error are there; there is room, or an error. */
+static bool may_read(const sim_file *file) {
+    return file->transfer || file->error || (file->in && (file->in->count || file->in->ended));
+}
+
+static bool may_write(const sim_file *file) {
+    return file->transfer || file->error || (file->out && file->out->count < SIM_ROOM);
+}
+
+/* A part of a transfer that is short because a test asks for it. */
+static th_os_part shortened(const th_os_part parts[], unsigned n) {
+    unsigned i = 0;
+    while (i + 1 < n && !parts[i].size) {
+        i++;
+    }
+    return n ? (th_os_part){parts[i].base, sim_fault_size(parts[i].size)} : (th_os_part){NULL, 0};
+}
+
 int64_t th_os_io_readv(int fd, th_os_kind kind, const th_os_part parts[], unsigned n) {
     sim_call();
     sim_file *file = sim_number_file(fd);
     int wrong = wrong_file(file, kind);
     if (wrong || th_os_fails(TH_OS_FAULT_READ)) {
         return wrong ? wrong : -ENOBUFS;
+    }
+    const int fault = may_read(file) ? sim_fault(SIM_FAULT_READ) : 0;
+    const th_os_part part = fault == SIM_FAULT_SHORT ? shortened(parts, n) : (th_os_part){NULL, 0};
+    if (fault) {
+        parts = &part;
+        n = 1;
+    }
+    if (fault < 0) {
+        return fault;
     }
     sim_reads(parts, n * sizeof *parts);
     int64_t sum = 0;
@@ -217,6 +246,9 @@ int64_t th_os_io_readv(int fd, th_os_kind kind, const th_os_part parts[], unsign
     sim_trace("reads %d: %d", fd, (int)sum);
     sim_file_hold(file);
     sim_file_tell(file);
+    if (fault) { /* the other bytes arrive right now */
+        sim_file_edge(file);
+    }
     sim_file_drop(file);
     return sum;
 }
@@ -227,6 +259,15 @@ int64_t th_os_io_writev(int fd, th_os_kind kind, const th_os_part parts[], unsig
     int wrong = wrong_file(file, kind);
     if (wrong || th_os_fails(TH_OS_FAULT_WRITE)) {
         return wrong ? wrong : -ENOBUFS;
+    }
+    const int fault = may_write(file) ? sim_fault(SIM_FAULT_WRITE) : 0;
+    const th_os_part part = fault == SIM_FAULT_SHORT ? shortened(parts, n) : (th_os_part){NULL, 0};
+    if (fault) {
+        parts = &part;
+        n = 1;
+    }
+    if (fault < 0) {
+        return fault;
     }
     sim_reads(parts, n * sizeof *parts);
     int64_t sum = 0;
@@ -246,6 +287,9 @@ int64_t th_os_io_writev(int fd, th_os_kind kind, const th_os_part parts[], unsig
     sim_trace("writes %d: %d", fd, (int)sum);
     sim_file_hold(file);
     sim_file_tell(file);
+    if (fault) { /* there is room again right now */
+        sim_file_edge(file);
+    }
     sim_file_drop(file);
     return sum;
 }
@@ -279,10 +323,19 @@ int th_os_io_accept(int fd) {
         sim_release(&file->order);
         return -EAGAIN;
     }
+    const int fault = sim_fault(SIM_FAULT_ACCEPT);
+    if (fault && fault != -ECONNABORTED) {
+        return fault;
+    }
     sim_file *taken = file->backlog[0];
     file->waiting--;
     for (unsigned i = 0; i < file->waiting; i++) {
         file->backlog[i] = file->backlog[i + 1];
+    }
+    if (fault) { /* the other side has reset the connection meanwhile */
+        taken->resets = true;
+        sim_file_drop(taken);
+        return fault;
     }
     taken->nonblocking = true;
     int accepted = sim_number_give(taken);

@@ -15,7 +15,7 @@ static bool refused(th_os_fault kind) {
 }
 
 void *th_os_alloc(size_t size) {
-    if (refused(TH_OS_FAULT_ALLOC)) {
+    if (refused(TH_OS_FAULT_ALLOC) || sim_fault(SIM_FAULT_MEMORY)) {
         return NULL;
     }
     return sim_memory(size);
@@ -32,7 +32,7 @@ size_t th_os_page_size(void) {
 }
 
 void *th_os_map(size_t size) {
-    if (refused(TH_OS_FAULT_MAP)) {
+    if (refused(TH_OS_FAULT_MAP) || sim_fault(SIM_FAULT_MEMORY)) {
         return NULL;
     }
     return sim_pages(size);

@@ -37,6 +37,10 @@ int th_os_thread_start_on(th_os_thread *thread, const char *name, void (*entry)(
     if (th_os_fails(TH_OS_FAULT_THREAD) || sim_choose(SIM_REFUSAL, 2) != 0) {
         return -EAGAIN;
     }
+    const int fault = sim_fault(SIM_FAULT_THREAD);
+    if (fault) {
+        return fault;
+    }
     start *s = sim_memory(sizeof *s);
     *s = (start){.entry = entry, .arg = arg};
     uintptr_t handle;

@@ -5,10 +5,9 @@ Each promise of the kit can be broken, and its test notices.
   tests/kit/promises/planted.py BUILD [--hosts] [NAME...]
 
 For each fault of planted.txt (or these): changes its lines in a copy of the file, compiles that as BUILD does, links the kit with
-it, and runs the test that must fail: one of promises.py, or for files of testkit/disk one of ../files/files.py. Without a fault
-that test passes. A test with the name of a kernel of tests/kit/race, as in kernel:by_mutex, is for libthrum-test-race: run.py
-must find the kernel's bug, and nothing without it. With --hosts, the files of the folder hosts are used: planted.txt, hosts.py
-and hosts.c.
+it, and runs the test that must fail, of promises.py or of a script of ../files. Without a fault that test passes. A test with the
+name of a kernel of tests/kit/race, as in kernel:by_mutex, is for libthrum-test-race: run.py must find the kernel's bug, and
+nothing without it. With --hosts, the files of the folder hosts are used: planted.txt, hosts.py and hosts.c.
 """
 import json
 import os
@@ -40,9 +39,12 @@ def faults():
         yield name, file, test, old, new
 
 
-def suite_of(file):
-    """The script and the program for a fault in that file, without their ends."""
-    return os.path.join(ROOT, "tests/kit/files/files") if file.startswith("disk/") else os.path.join(HERE, PART)
+SUITES = [os.path.join(HERE, PART), os.path.join(HERE, "..", "files", "files"), os.path.join(HERE, "..", "files", "plans")]
+
+
+def suite_of(test):
+    """The script that has the test, and the program for it, without their ends."""
+    return next((suite for suite in SUITES if "def %s(" % test in open(suite + ".py").read()), SUITES[0])
 
 
 def commands(races):
@@ -113,7 +115,7 @@ def bad_of(listed, kit):
     bad = 0
     with tempfile.TemporaryDirectory() as work:
         program = os.path.join(work, PART)
-        for test, suite in sorted({(fault[2], suite_of(fault[1])) for fault in listed}):
+        for test, suite in sorted({(fault[2], suite_of(fault[2])) for fault in listed}):
             link(work, kit, program, suite)
             well, text = outcome(program, test, suite)
             if not well:
@@ -125,8 +127,8 @@ def bad_of(listed, kit):
                 print("%s: its lines are not once in %s" % (name, file))
                 bad += 1
                 continue
-            link(work, kit, program, suite_of(file), os.path.basename(file), planted)
-            well, text = outcome(program, test, suite_of(file))
+            link(work, kit, program, suite_of(test), os.path.basename(file), planted)
+            well, text = outcome(program, test, suite_of(test))
             failed = "1 kernels" if is_kernel(test) else "FAILED " + test
             if well:
                 print("%s: %s does not notice" % (name, test))
