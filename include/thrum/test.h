@@ -415,8 +415,8 @@ THRUM_API int thrum_test_heal(const char *a, const char *b);
  * Crashes the disk, as a power failure does, and starts it again. Tasks and threads go on, but all
  * open files and directories are invalid: calls on them return -EIO, until they are closed.
  *
- * The disk keeps what was synced: the bytes and the size of a file after thrum_file_sync, and the
- * names in a directory after thrum_file_sync of the directory. The schedule decides the rest:
+ * The bytes and the size of a file stay after thrum_file_sync, and the names in a directory after
+ * thrum_file_sync of the directory. The schedule decides the rest:
  *
  * - Each page of 4 KiB has its newest bytes, older ones, or a part of both.
  * - Each file has its newest size, an older one, or one in between.
