@@ -161,6 +161,18 @@ bool arena_end_written(const void *ptr) {
     return false;
 }
 
+const block *arena_next_user(const block *b, arena_block *out) {
+    b = b ? b->live_next : E->user_blocks;
+    if (b) {
+        tell(b, out);
+    }
+    return b;
+}
+
+void arena_tell(const void *ptr, arena_block *out) {
+    tell((const block *)ptr - 1, out);
+}
+
 static void host_off(unsigned host, block **list) {
     for (block *b = *list; b;) {
         block *next = b->live_next;

@@ -261,7 +261,7 @@ int kit_run_host(thrum_fn fn, void *arg, const char *name, const kit_test *test)
     run = (running){.fn = fn, .arg = arg, .name = name};
     E->unwatched = true; /* most of a run's accesses are in the start and the end */
     INNER(thrum_config_init)(&config);
-    config.workers = first ? test->workers : (test->workers + 1) / 2;
+    config.workers = first ? test->workers : test->workers < 3 ? 1 : 2; /* threads are few */
     config.policy = kit_policies[test->policy];
     config.workers_spare = 0;
     /* A run may start few threads, so those that wait for calls that block stay. */

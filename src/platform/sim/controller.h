@@ -92,7 +92,7 @@ void sim_wrote(const void *addr, size_t size);
 void sim_reads(const void *addr, size_t size);
 
 /* The memory of a system that has a state: zero when a run begins; none of it is watched. */
-#define SIM_KERNEL_BYTES ((size_t)(TH_KIT ? 4096 : 256) << 10)
+#define SIM_KERNEL_BYTES ((size_t)(TH_KIT ? 16384 : 256) << 10)
 void *sim_kernel(size_t size);
 
 /*
