@@ -17,6 +17,7 @@
 
 #include "mg/sch/TaskScheduler.h"
 
+#if MG_CORO_IS_ENABLED
 namespace mg {
 namespace sch {
 
@@ -143,5 +144,6 @@ inline TaskCoroOpExit Task::AsyncExitSendSignal(mg::box::Signal &signal) {
 
 } // namespace sch
 } // namespace mg
+#endif
 
 #endif
