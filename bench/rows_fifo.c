@@ -24,6 +24,8 @@
 #define MICRO_STEPS 100
 #define HEAVY_STEPS 500
 #define READY 2000000
+#define PUSHED 1000000
+#define POPPERS 6
 
 typedef struct fifo_task {
     thrum_task task;
@@ -309,6 +311,93 @@ static void base_ready(const bench_args *args, bench_sample *out) {
     consume_all(args, out, true);
 }
 
+/* ---- one thread pushes, six pop ---- */
+
+/* TaskScheduler's own benchmark of its queue, which it sets beside a list under a mutex. */
+typedef struct push_bench {
+    ready_bench ready;
+    th_work *works;
+    unsigned count;
+    uint32_t xpushed; /* the producer is done: nothing more comes */
+} push_bench;
+
+/* The producer is the queue's only one: it publishes what fits, and keeps the rest in its chain. */
+static void push_all(push_bench *p) {
+    ready_bench *r = &p->ready;
+    for (unsigned i = 0; i < p->count; i++) {
+        if (r->locked) {
+            pthread_mutex_lock(&r->mutex);
+            th_chain_append(&r->rest, &p->works[i]);
+            pthread_mutex_unlock(&r->mutex);
+        } else {
+            th_chain_append(&r->rest, &p->works[i]);
+            (void)th_mcsp_publish(&r->queue, &r->rest);
+        }
+    }
+    while (!r->locked && r->rest.count) {
+        if (!th_mcsp_publish(&r->queue, &r->rest)) {
+            sched_yield();
+        }
+    }
+    th_store_release(&p->xpushed, 1u);
+}
+
+static void *pop(void *arg) {
+    push_bench *p = arg;
+    ready_bench *r = &p->ready;
+    uint64_t taken = 0;
+    while (!th_load_acquire(&r->xstart)) {
+    }
+    for (;;) {
+        bool last = th_load_acquire(&p->xpushed); /* before the take: what comes is there then */
+        if (r->locked ? take_locked(r) : th_mcsp_take(&r->queue)) {
+            taken++;
+        } else if (last) {
+            break;
+        } else {
+            sched_yield();
+        }
+    }
+    th_add_relaxed(&r->xtaken, taken);
+    return NULL;
+}
+
+static void push_and_pop(const bench_args *args, bench_sample *out, bool locked) {
+    static th_work *slots[1024];
+    push_bench p = {.ready = {.mutex = PTHREAD_MUTEX_INITIALIZER, .locked = locked}};
+    p.count = bench_scale(args, PUSHED, 10000);
+    p.works = calloc(p.count, sizeof(p.works[0]));
+    bench_check(p.works != NULL, "no memory");
+    th_mcsp_init(&p.ready.queue, slots, 1024);
+    bench_span span;
+    pthread_t threads[POPPERS];
+    for (unsigned i = 0; i < POPPERS; i++) {
+        bench_ok(pthread_create(&threads[i], NULL, pop, &p));
+    }
+    bench_span_begin(&span, NULL);
+    th_store_release(&p.ready.xstart, 1u);
+    push_all(&p);
+    for (unsigned i = 0; i < POPPERS; i++) {
+        bench_ok(pthread_join(threads[i], NULL));
+    }
+    bench_span_end(&span);
+    bench_check(p.ready.xtaken == p.count, "%llu taken, not %u", (unsigned long long)p.ready.xtaken,
+                p.count);
+    free(p.works);
+    out[0] = bench_span_value(&span, p.count, 1e3 * p.count / span.ns);
+}
+
+static void run_push(const bench_args *args, bench_sample *out) {
+    push_and_pop(args, out, false);
+}
+
+static void base_push(const bench_args *args, bench_sample *out) {
+    push_and_pop(args, out, true);
+}
+
+/* The threads of the row above are its own, whatever the number of workers. */
+static const unsigned push_workers[] = {1, 0};
+
 /* The numbers of threads that TaskScheduler publishes; fifo, made for it, is measured, too. */
 static const unsigned ts_workers[] = {1, 2, 3, 5, 10, 50, 0};
 
@@ -354,6 +443,14 @@ static const bench_case cases[] = {
      .workers_min = 1,
      .run = run_ready,
      .baseline = base_ready,
+     .baseline_what = "a list under a mutex"},
+    {.what = "TaskScheduler's: one thread pushes a million into the ready queue alone, six pop",
+     .rows = {{.name = "ready-push", .unit = "Mop/s"}},
+     .count = 1,
+     .workers_min = 1,
+     .workers_own = push_workers,
+     .run = run_push,
+     .baseline = base_push,
      .baseline_what = "a list under a mutex"},
     {.what = "TaskScheduler's: a million nano tasks (5 million with 50 workers), one run each",
      TS_CASE("ts-nano", run_ts_nano)},
