@@ -70,8 +70,14 @@
 /* Names its arguments without evaluating them. */
 #define MG_UNUSED(...) ((void)sizeof(mg::box::detail::Unused(__VA_ARGS__)))
 
+/* Only clang checks formats, as in the original: programs have these on constructors, too. */
+#if IS_COMPILER_CLANG
 #define MG_STRFORMAT_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #define MG_STRFORMAT_SCANF(text, first) __attribute__((format(scanf, text, first)))
+#else
+#define MG_STRFORMAT_PRINTF(text, first)
+#define MG_STRFORMAT_SCANF(text, first)
+#endif
 
 #define F_DECLARE_CLASS(outer, inner, name)                                                        \
     namespace outer {                                                                              \
