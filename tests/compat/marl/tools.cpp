@@ -92,7 +92,8 @@ TEST(loans_are_counted) {
         CHECK(copy.get() == moved.get() && &*copy == copy.get());
         copy.reset();
         copy = moved;
-        copy = copy;
+        marl::Loan<Counted> &same = copy;
+        copy = same; /* to itself */
         moved = std::move(copy);
         CHECK(!pool.tryBorrow().second);
         moved.reset();
