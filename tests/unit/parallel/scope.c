@@ -178,43 +178,6 @@ TEST(deadlines_are_inherited) {
     in_task(has_deadlines, NULL);
 }
 
-static int nested_waiter(void *arg) {
-    thrum_scope scope;
-    int *inner = arg;
-    CHECK_EQ(thrum_scope_open(&scope, far_off()), 0); /* the outer one limits it */
-    CHECK_EQ(thrum_scope_go(&scope, waits, NULL), 0);
-    *inner = thrum_scope_join(&scope);
-    return 0;
-}
-
-static int runs_out(void *arg) {
-    thrum_scope scope;
-    int inner = 1;
-    (void)arg;
-    thrum_sem_init(&never, 0);
-    const thrum_time when = soon();
-    CHECK_EQ(thrum_scope_open(&scope, when), 0);
-    for (int i = 0; i < 20; i++) {
-        CHECK_EQ(thrum_scope_go(&scope, waits, NULL), 0);
-    }
-    CHECK_EQ(thrum_scope_go(&scope, nested_waiter, &inner), 0);
-    CHECK_EQ(thrum_scope_join(&scope), -ETIMEDOUT);
-    CHECK_PASSED(when);
-    CHECK_EQ(inner, -ETIMEDOUT);
-    CHECK_EQ(thrum_scope_open(&scope, past()), 0); /* in the past */
-    CHECK_EQ(thrum_scope_go(&scope, waits, NULL), 0);
-    inner = 1;
-    CHECK_EQ(thrum_scope_go(&scope, nested_waiter, &inner), 0); /* opened when it is cancelled */
-    CHECK_EQ(thrum_scope_join(&scope), -ETIMEDOUT);
-    CHECK_EQ(inner, -ETIMEDOUT);
-    return 0;
-}
-
-TEST(at_the_deadline_the_scope_is_cancelled) {
-    /* The scopes below it are cancelled, too, for the same reason. */
-    in_task(runs_out, NULL);
-}
-
 /* ---- trees ---- */
 
 typedef struct tree {

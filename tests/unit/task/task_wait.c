@@ -88,26 +88,6 @@ TEST(a_deadline_in_the_past_is_due_at_once) {
     rig_stop(&r);
 }
 
-TEST(many_deadlines_each_once_and_never_early) {
-    /* They are set in no order, by an external thread. */
-    enum { N = 500 };
-    static seen s[N];
-    rig r;
-    rig_begin(&r, 0);
-    const thrum_time base = soon();
-    for (int i = 0; i < N; i++) {
-        seen_init(&s[i]);
-        s[i].until = base + (thrum_time)(i * 197 % N) * 20000;
-        CHECK_EQ(thrum_task_post_until(r.sched, &s[i].task, s[i].until), 0);
-    }
-    rig_wait_done(&r);
-    for (int i = 0; i < N; i++) {
-        CHECK_EQ(s[i].runs, 1);
-        CHECK(s[i].expired);
-    }
-    rig_stop(&r);
-}
-
 /* ---- the nine combinations of what was posted and what came ---- */
 
 typedef enum { AT_ONCE, WITH_DEADLINE, TO_WAIT, POSTS } posted;

@@ -92,25 +92,6 @@ TEST(it_returns_what_the_function_did) {
     everywhere(ends_in_time);
 }
 
-static int is_late(void *arg) {
-    int result = 0;
-    (void)arg;
-    for (int i = 0; i < 3; i++) {
-        const thrum_time when = soon();
-        CHECK_EQ(thrum_with_deadline(when, waits, NULL, &result), -ETIMEDOUT);
-        CHECK_PASSED(when);
-        CHECK_EQ(result, 7);
-        CHECK(!thrum_cancelled());
-        nap();
-    }
-    return 0;
-}
-
-TEST(the_deadline_ends_its_waits) {
-    /* It ends only these: afterwards the caller is not cancelled. */
-    everywhere(is_late);
-}
-
 static int computes(void *arg) {
     (void)arg;
     while (!thrum_cancelled()) {
@@ -149,28 +130,6 @@ static int is_past(void *arg) {
 TEST(past_the_deadline_it_is_called_cancelled) {
     /* The function must see that itself. */
     everywhere(is_past);
-}
-
-static int shielded(void *arg) {
-    (void)arg;
-    thrum_shield_begin();
-    CHECK_EQ(thrum_sem_wait_until(&never, thrum_deadline() + 1000000), -ETIMEDOUT);
-    thrum_shield_end();
-    CHECK_EQ(sleep_until_cancelled(), -ECANCELED);
-    return 9;
-}
-
-static int is_shielded(void *arg) {
-    int result = 0;
-    (void)arg;
-    CHECK_EQ(thrum_with_deadline(soon(), shielded, NULL, &result), -ETIMEDOUT);
-    CHECK_EQ(result, 9);
-    return 0;
-}
-
-TEST(a_shield_keeps_it_off) {
-    /* It does so until it ends. */
-    everywhere(is_shielded);
 }
 
 TEST(off_a_task_there_is_none) {
