@@ -8,7 +8,9 @@
 #include "base/check.h"
 #include "core/state/worker.h"
 #include "core/task/spawn.h"
+#include "core/wait/cancel.h"
 #include "core/wait/scope_tree.h"
+#include "core/wait/wait.h"
 #include "thrum/sched.h"
 #include "thrum/task.h"
 
@@ -127,5 +129,10 @@ int thrum_with_deadline(thrum_time deadline, thrum_fn fn, void *arg, int *result
         th_misuse("thrum_with_deadline", "a scope that the function has opened is not joined", &s);
     }
     th_scope_exit(&part);
-    return close_one(&s);
+    code = close_one(&s);
+    /* A cancel of a scope around the caller comes to the caller's wait first, and to `s` later. */
+    if (!code && th_cancel_is_on(s.tree.owner)) {
+        code = th_is_late(s.tree.inherited) ? -ETIMEDOUT : -ECANCELED;
+    }
+    return code;
 }

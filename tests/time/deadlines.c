@@ -73,6 +73,48 @@ TEST(a_shield_keeps_it_off) {
     everywhere(is_shielded);
 }
 
+static int outer_comes_first(void *arg) {
+    int result = 0;
+    CHECK_EQ(thrum_with_deadline(far_off(), waits, NULL, &result), -ETIMEDOUT);
+    CHECK_NOW(*(thrum_time *)arg);
+    CHECK_EQ(result, 7);
+    CHECK(thrum_cancelled()); /* the outer one has cancelled it */
+    CHECK_EQ(thrum_with_deadline(THRUM_FOREVER, waits, NULL, NULL), -ETIMEDOUT);
+    return 1;
+}
+
+static int knows_its_deadline(void *arg) {
+    CHECK_EQ(thrum_deadline(), *(thrum_time *)arg);
+    return 0;
+}
+
+static int inner_comes_first(void *arg) {
+    CHECK_EQ(thrum_with_deadline(THRUM_FOREVER, knows_its_deadline, arg, NULL), 0);
+    for (int i = 0; i < 3; i++) {
+        const thrum_time when = thrum_after(HOUR);
+        CHECK_EQ(thrum_with_deadline(when, waits, NULL, NULL), -ETIMEDOUT);
+        CHECK_NOW(when);
+        CHECK(!thrum_cancelled());
+        CHECK_EQ(thrum_deadline(), *(thrum_time *)arg);
+    }
+    return 2;
+}
+
+static void nests(void) {
+    int result = 0;
+    thrum_time when = thrum_after(2 * HOUR);
+    CHECK_EQ(thrum_with_deadline(when, outer_comes_first, &when, &result), -ETIMEDOUT);
+    CHECK_EQ(result, 1);
+    when = far_off();
+    CHECK_EQ(thrum_with_deadline(when, inner_comes_first, &when, &result), 0);
+    CHECK_EQ(result, 2);
+}
+
+TEST(the_earliest_one_around_counts) {
+    /* The others go on. */
+    everywhere(nests);
+}
+
 /* ---- of scopes ---- */
 
 static int has_a_scope(void *arg) {
@@ -108,6 +150,29 @@ static void scope_is_late(void) {
 TEST(at_the_deadline_the_scope_is_cancelled) {
     /* The scopes below it are cancelled, too, for the same reason. */
     everywhere(scope_is_late);
+}
+
+static int is_one_of_many(void *arg) {
+    CHECK_EQ(thrum_with_deadline(far_off(), waits, NULL, NULL), *(int *)arg);
+    return 0;
+}
+
+TEST(a_part_of_one_of_many_children_tells_why_it_was_cancelled) {
+    /* A cancel of so many lets those run that it has woken before it comes to their parts. */
+    enum { MANY = 600, MANY_IN_VIRTUAL_TIME = 6 };
+    int code = -ETIMEDOUT;
+    for (int late = 1; late >= 0; late--) {
+        thrum_scope scope;
+        CHECK_EQ(thrum_scope_open(&scope, late ? thrum_after(HOUR) : THRUM_FOREVER), 0);
+        for (int i = 0; i < (HOUR > THRUM_S(1) ? MANY_IN_VIRTUAL_TIME : MANY); i++) {
+            CHECK_EQ(thrum_scope_go(&scope, is_one_of_many, &code), 0);
+        }
+        if (!late) {
+            thrum_scope_cancel(&scope);
+        }
+        CHECK_EQ(thrum_scope_join(&scope), code);
+        code = -ECANCELED;
+    }
 }
 
 /* ---- of intrusive tasks ---- */

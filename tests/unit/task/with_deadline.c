@@ -139,52 +139,6 @@ TEST(off_a_task_there_is_none) {
     CHECK_EQ(result, 3);
 }
 
-/* ---- one in another ---- */
-
-static int knows_its_deadline(void *arg) {
-    CHECK_EQ(thrum_deadline(), *(thrum_time *)arg);
-    return 0;
-}
-
-static int outer_comes_first(void *arg) {
-    int result = 0;
-    (void)arg;
-    CHECK_EQ(thrum_with_deadline(far_off(), waits, NULL, &result), -ETIMEDOUT);
-    CHECK_EQ(result, 7);
-    CHECK(thrum_cancelled()); /* the outer one has cancelled it */
-    CHECK_EQ(thrum_with_deadline(THRUM_FOREVER, is_cancelled, NULL, NULL), -ETIMEDOUT);
-    return 1;
-}
-
-static int inner_comes_first(void *arg) {
-    thrum_time when = *(thrum_time *)arg;
-    CHECK_EQ(thrum_with_deadline(THRUM_FOREVER, knows_its_deadline, &when, NULL), 0);
-    for (int i = 0; i < 3; i++) {
-        CHECK_EQ(thrum_with_deadline(soon(), waits, NULL, NULL), -ETIMEDOUT);
-        CHECK(!thrum_cancelled());
-        CHECK_EQ(thrum_deadline(), when);
-        nap();
-    }
-    return 2;
-}
-
-static int nests(void *arg) {
-    int result = 0;
-    thrum_time when = soon();
-    (void)arg;
-    CHECK_EQ(thrum_with_deadline(when, outer_comes_first, NULL, &result), -ETIMEDOUT);
-    CHECK_EQ(result, 1);
-    when = far_off();
-    CHECK_EQ(thrum_with_deadline(when, inner_comes_first, &when, &result), 0);
-    CHECK_EQ(result, 2);
-    return 0;
-}
-
-TEST(the_earliest_one_around_counts) {
-    /* The others go on. */
-    everywhere(nests);
-}
-
 /* ---- scopes, forks ---- */
 
 static int has_a_scope(void *arg) {
