@@ -88,7 +88,7 @@ static int user(void *arg) {
     return 0;
 }
 
-KERNEL(missed_unlock, "deadlock") {
+KERNEL(missed_unlock, "held") {
     go(early, NULL);
     go(early, NULL);
     go(user, NULL);
@@ -281,7 +281,7 @@ static int locks_only(void *arg) {
     return 0;
 }
 
-KERNEL(unlock_by_a_stranger, "abort") {
+KERNEL(unlock_by_a_stranger, "held") {
     go(locks_only, NULL);
     join_all();
     if (!fixed) {
