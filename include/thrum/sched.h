@@ -210,13 +210,13 @@ THRUM_API THRUM_NODISCARD int thrum_sched_bind(thrum_sched *sched);
 THRUM_API int thrum_sched_unbind(void);
 
 /*
- * Makes a step of a main loop: runs what is due and ready on the calling thread, which is bound. It
+ * Makes a step of a main loop: runs due and ready tasks on the calling thread, which is bound. It
  * returns at the deadline or when nothing is left to run, whichever is first. It never sleeps.
  *
  * First it fires passed deadlines and, without workers, looks at the descriptors that tasks wait
- * for. Then it runs the tasks that are tied to the thread, in their order, and those that become
- * ready meanwhile. Without workers it also runs those that other threads have posted. Tasks that
- * wait, and tasks of workers, do not count as left.
+ * for. Then it runs the tasks that are tied to the thread, in their order, also if they become
+ * ready meanwhile. Without workers it also runs the posts of other threads. Tasks that wait, and
+ * tasks of workers, do not count as left.
  *
  * The deadline is checked between two runs, so a long run delays the return. A late step still runs
  * something if anything is ready: a loop that is always late gets on. A task that yields again and
