@@ -412,7 +412,7 @@ typedef struct always {
 /* The second channel has an element before the first one may have none. */
 static void *moves_on(void *arg) {
     always *a = arg;
-    for (int i = 1; i <= SCALED(2000); i++) {
+    for (int i = 1; i <= SCALED(50); i++) {
         int elem = 1;
         SPIN_UNTIL(atomic_load(&a->round) == i);
         CHECK_EQ(thrum_chan_try_send(a->chans[1], &elem), 0);
@@ -428,7 +428,7 @@ static int finds_one(void *arg) {
     thrum_case *cases = calloc(a->n, sizeof *cases);
     int elem = 1;
     CHECK(cases != NULL);
-    for (int i = 1; i <= SCALED(2000); i++) {
+    for (int i = 1; i <= SCALED(50); i++) {
         for (size_t k = 0; k < a->n; k++) {
             cases[k] = THRUM_RECV_CASE(NULL, &elem);
         }

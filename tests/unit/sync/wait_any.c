@@ -252,7 +252,7 @@ typedef struct always {
 /* The second event is signaled before the first one is cleared. */
 static void *moves_on(void *arg) {
     always *a = arg;
-    for (int i = 1; i <= SCALED(2000); i++) {
+    for (int i = 1; i <= SCALED(50); i++) {
         SPIN_UNTIL(atomic_load(&a->round) == i);
         thrum_event_signal(&a->events[1]);
         thrum_event_clear(&a->events[0]);
@@ -271,7 +271,7 @@ static int finds_one(void *arg) {
         list[i] = i == 0 ? &a->events[1] : i == MANY - 1 ? &a->events[0] : &others[i];
         cases[i] = THRUM_EVENT_CASE(list[i]);
     }
-    for (int i = 1; i <= SCALED(2000); i++) {
+    for (int i = 1; i <= SCALED(50); i++) {
         thrum_event_clear(&a->events[1]);
         thrum_event_signal(&a->events[0]);
         atomic_store(&a->round, i);
