@@ -243,9 +243,9 @@ static void goes_on(bool alone, unsigned interval, thrum_fn ends_it) {
         for (int k = 0; k < 100; k++) {
             go_pinned(counts, &s);
         }
-        s.ran = 0;
+        s.ran = -1000; /* it is 0 when the wait has ended; a deadline may pass even earlier */
         CHECK_EQ(thrum_event_wait_until(&s.event, s.when), timed ? -ETIMEDOUT : 0);
-        CHECK_EQ(s.ran, 0);
+        CHECK(s.ran <= 0);
         be_idle(&s);
     }
     end(&s);
