@@ -35,7 +35,7 @@ add_custom_command(OUTPUT ${kit_dir}/inner.o ${kit_dir}/points_calls.S
 add_custom_target(thrum_kit_points DEPENDS ${kit_dir}/inner.o ${kit_dir}/points_calls.S)
 
 file(GLOB kit_sources CONFIGURE_DEPENDS testkit/*.c testkit/disk/*.c testkit/faults/*.c testkit/hosts/*.c)
-add_library(thrum_kit OBJECT ${kit_sources} testkit/tsan_names.S ${kit_dir}/points_calls.S)
+add_library(thrum_kit OBJECT ${kit_sources} testkit/race/tsan_names.S ${kit_dir}/points_calls.S)
 add_dependencies(thrum_kit thrum_kit_points)
 target_compile_definitions(thrum_kit PRIVATE SIM_THREADS=32)
 

@@ -155,7 +155,7 @@ void kit_faults_end(void); /* nothing fails any longer */
 
 /* Fails the run if the memory that is about to be freed has a lock in use. */
 void kit_check_locks_in(const char *from, size_t size, uintptr_t after);
-void kit_mistake(const char *text) __attribute__((noreturn));
+void kit_mistake(const char *text);
 void kit_check_end(void);  /* of a test: locks that are held, threads that nobody has joined */
 void kit_run_ended(void);  /* outside of the run: freed memory that was written */
 void kit_watch_exit(void); /* once in the process */

@@ -7,8 +7,8 @@
  *         co_await task.AsyncExitDelete();
  *     }
  *
- * A wait posts the task and gives the thread back. The exits destroy all coroutines of the task, the
- * called ones first, before they delete, call or signal; nothing after them runs.
+ * A wait posts the task and gives the thread back. The exits destroy all coroutines of the task,
+ * the called ones first, before they delete, call or signal; nothing after them runs.
  */
 #ifndef THRUM_COMPAT_MG_SCH_TASKCORO_H
 #define THRUM_COMPAT_MG_SCH_TASKCORO_H

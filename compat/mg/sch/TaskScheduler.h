@@ -29,8 +29,8 @@
 #include "thrum/spawn.h"
 
 /*
- * To the thread sanitizer each run is a fiber of its own. It is told that those of one thread follow
- * each other, because programs rely on that.
+ * To the thread sanitizer each run is a fiber of its own. It is told that those of one thread
+ * follow each other, because programs rely on that.
  */
 #if defined(__SANITIZE_THREAD__)
 #define THRUM_COMPAT_TSAN 1
@@ -95,8 +95,8 @@ class TaskSchedulerThread {
 class TaskScheduler {
   public:
     /*
-     * The name is a part of the threads' names. The size is how many tasks the workers are handed at
-     * once.
+     * The name is a part of the threads' names. The size is how many tasks the workers are handed
+     * at once.
      */
     TaskScheduler(const char *name, uint32_t subQueueSize)
         : name_(std::string("mgsch.wrk") + name), subQueueSize_(subQueueSize) {
@@ -254,7 +254,9 @@ inline void TaskScheduler::Begun(Task *task) {
     }
 }
 
-/* Whether a run is not to call the callback: it is held by a Stop, or the task is being destroyed. */
+/*
+ * Whether a run is not to call the callback: it is held by a Stop, or the task is being destroyed.
+ */
 inline bool TaskScheduler::Capture(Task *task) {
     const bool isCancelled = thrum_task_is_cancelled(&task->task_);
     if (!isCancelled && !isHolding_.load(std::memory_order_acquire)) {
