@@ -149,7 +149,8 @@ void disk_collect(disk *d) {
         some = false;
         for (const disk_node *node = d->nodes; node; node = node->next) {
             if (node->marked) {
-                some |= mark_entries(node->entries) | mark_entries(node->entries_synced);
+                some |= mark_entries(node->entries);
+                some |= mark_entries(node->entries_synced);
             }
         }
     }
