@@ -1,5 +1,5 @@
 # libthrum-test-race: libthrum-test for tests that are compiled by -fsanitize=thread. The simulator's model of memory
-# (tests/sim) takes the place of the sanitizer's run time, so the library itself is compiled that way, too.
+# (testkit/memory) takes the place of the sanitizer's run time, so the library itself is compiled that way, too.
 
 # For programs as well; thrum-test-race.pc has the same. A place is where a callback returns to, so calls at the end stay
 # calls. gcc reports no fills and copies that it expands itself, so it must call ours; checked ones have other names.
@@ -45,7 +45,7 @@ add_custom_target(thrum_race_points DEPENDS ${race_dir}/inner.o ${race_dir}/poin
 set(race_sources ${kit_sources} testkit/race/pthread.c testkit/race/race.c)
 list(FILTER race_sources EXCLUDE REGEX "/lone.c")
 foreach(part locs model seqcst shadow tsan)
-  list(APPEND race_sources tests/sim/${part}.c)
+  list(APPEND race_sources testkit/memory/${part}.c)
 endforeach()
 add_library(thrum_race OBJECT ${race_sources} ${race_dir}/points_calls.S)
 add_dependencies(thrum_race thrum_race_points)

@@ -348,7 +348,8 @@ typedef struct thrum_test_link {
      * A packet is on its way for at least and at most so long; the schedule determines the latency
      * of each. Packets of a TCP connection arrive in order, others may overtake each other.
      */
-    thrum_time latency_min, latency_max;
+    thrum_time latency_min;
+    thrum_time latency_max;
     uint64_t bandwidth; /* bytes in a second; 0: any number */
     unsigned loss;      /* so many of a thousand datagrams are lost */
 } thrum_test_link;

@@ -20,6 +20,7 @@ cp -r "$here/consumer.inc" "$work/app/consumer.cpp"
 cp -r "$here/consumer_io.inc" "$work/app/consumer_io.c"
 cp -r "$here/consumer_hpp.inc" "$work/app/consumer_hpp.cpp"
 cp -r "$here/consumer_tls.inc" "$work/app/consumer_tls.c"
+cp "$here/../ports/marl_before.cpp" "$work/app/consumer_marl.cpp"
 cp -r "$here/consumer_hpp_tls.inc" "$work/app/consumer_hpp_tls.cpp"
 # With TLS where OpenSSL is: an option, which is off where nobody asks for it.
 tls=

@@ -96,7 +96,7 @@ def outcome(program, test, suite):
 
 
 def plant(work, kit, file, old, new):
-    paths = [os.path.join(ROOT, folder, file) for folder in ("testkit", "testkit/race", "testkit/faults", "tests/sim")]
+    paths = [os.path.join(ROOT, folder, file) for folder in ("testkit", "testkit/race", "testkit/faults", "testkit/memory")]
     path = next(path for path in paths if os.path.exists(path))
     text = open(path).read()
     if text.count(old) != 1:
