@@ -122,9 +122,9 @@ typedef struct thrum_config {
     unsigned lifo_limit;
 
     /*
-     * The number of picks after which the inject queue comes first once, and after which a task
-     * begins although others can go on; it comes sooner if runs are long. At least 1. Default:
-     * 61. Environment: THRUM_GLOBAL_INTERVAL.
+     * The number of picks (choices of the next work by a worker) after which the inject queue
+     * comes first once. Then a task may also begin although others can go on. It comes sooner if
+     * runs are long. At least 1. Default: 61. Environment: THRUM_GLOBAL_INTERVAL.
      */
     unsigned global_interval;
 
@@ -178,8 +178,8 @@ typedef struct thrum_config {
     /*
      * Whether a blocked task that a worker wakes runs next on it, before others that can go on (in
      * the LIFO slot; only with THRUM_SHARDED). Otherwise it runs behind these. Either way it runs
-     * before tasks that have not begun. It holds for all wakes alike. Default: true.
-     * Environment: THRUM_WAKE_HINT, 0 or 1.
+     * before tasks that have not begun, except when lifo_limit or global_interval lets one begin.
+     * It holds for all wakes alike. Default: true. Environment: THRUM_WAKE_HINT, 0 or 1.
      */
     bool wake_hint;
 

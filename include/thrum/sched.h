@@ -126,8 +126,8 @@ THRUM_API THRUM_NODISCARD int thrum_sched_stop_until(thrum_sched *sched, thrum_t
  * to the thread that woke it. If the caller is a task, a thread that is made for the call waits in
  * its place.
  *
- * A bound thread first fires the passed deadlines that it has to see to, and without workers looks
- * at the descriptors: tasks that are due by then are runnable.
+ * On a bound thread, the call first makes its tied tasks runnable whose deadline has passed.
+ * Without workers it does so for all tasks, and also looks at the descriptors that tasks wait for.
  *
  * Parameters:
  *   sched     the scheduler
@@ -178,7 +178,7 @@ THRUM_API THRUM_NODISCARD int thrum_sched_wait_done(thrum_sched *sched, thrum_ti
  * Ordering: none.
  * Misuse: the thread ends before thrum_sched_unbind.
  * Example: examples/in_epoll.c
- * See also: thrum_sched_unbind
+ * See also: thrum_sched_unbind, thrum_sched_step
  */
 THRUM_API THRUM_NODISCARD int thrum_sched_bind(thrum_sched *sched);
 
@@ -210,17 +210,18 @@ THRUM_API THRUM_NODISCARD int thrum_sched_bind(thrum_sched *sched);
 THRUM_API int thrum_sched_unbind(void);
 
 /*
- * Makes a step of a main loop: runs due and ready tasks on the calling thread, which is bound. It
- * returns at the deadline or when nothing is left to run, whichever is first. It never sleeps.
+ * Makes a step of a main loop: runs tasks on the calling thread, which is bound. It returns at the
+ * deadline or when nothing is left to run, whichever is first. It never sleeps.
  *
- * First it fires passed deadlines and, without workers, looks at the descriptors that tasks wait
- * for. Then it runs the tasks that are tied to the thread, in their order, also if they become
- * ready meanwhile. Without workers it also runs the posts of other threads. Tasks that wait, and
- * tasks of workers, do not count as left.
+ * First it makes tasks runnable whose deadline has passed and, without workers, also looks at the
+ * descriptors that tasks wait for. Then it runs the tasks that are tied to the thread
+ * (thrum_sched_bind), in their order. Tasks that become runnable meanwhile run in the same step.
+ * Without workers it also runs the posts of other threads. Tasks that wait, and tasks of workers,
+ * do not count as left.
  *
- * The deadline is checked between two runs, so a long run delays the return. A late step still runs
- * something if anything is ready: a loop that is always late gets on. A task that yields again and
- * again keeps the step until the deadline.
+ * The deadline is checked between two runs, so a long run delays the return. A step whose deadline
+ * has passed already still runs something if anything is runnable, so a loop that is always late
+ * makes progress. A task that yields again and again keeps the step until the deadline.
  *
  * Parameters:
  *   deadline  when to return, an instant from thrum_after, or THRUM_FOREVER

@@ -107,9 +107,9 @@ class [[nodiscard]] bound_thread {
     }
 
     /*
-     * A step of a main loop (thrum_sched_step): runs tasks that are due or ready. The first until
-     * nothing is left to run; throws std::system_error. The others also end at the deadline; then
-     * there is more to run. They may suspend.
+     * A step of a main loop (thrum_sched_step). step() runs tasks until nothing is left to run, and
+     * throws std::system_error. The others return also at the deadline; if more is left to run
+     * then, their status is -ETIMEDOUT. All may suspend.
      */
     void step() {
         check(thrum_sched_step(THRUM_FOREVER));
