@@ -75,7 +75,8 @@ THRUM_API THRUM_NODISCARD int thrum_sched_start(thrum_sched **out, const thrum_c
  * Waits for all tasks that were posted or spawned, and for all that these spawn, on any thread.
  * Then it ends the threads and frees the scheduler. Meanwhile posts by external threads return
  * -ESHUTDOWN. The call waits as long as a task is blocked, and until every thread but the caller
- * has unbound; it unbinds the caller. Without workers the caller runs the remaining tasks.
+ * has unbound; it unbinds the caller. Without workers the caller runs the remaining tasks. If only
+ * tasks are left that wait without a deadline (thrum_task_post_wait), they are cancelled.
  *
  * thrum_sched_stop_until cancels the rest at the deadline. Tasks (thrum_task) that wait run once
  * more, with thrum_task_is_cancelled true, and so, at once, does each task that gets a deadline
