@@ -18,7 +18,7 @@ THRUM_BEGIN_DECLS
 typedef enum {
     THRUM_SHARDED, /* a queue for each worker, and work stealing: the default */
     THRUM_FIFO,    /* tasks begin in the order of the later of post and deadline */
-    THRUM_GLOBAL   /* one queue under one mutex: the baseline to measure against */
+    THRUM_GLOBAL   /* all queues under one mutex: the baseline to measure against */
 } thrum_policy;
 
 /* How an overflow is kept from the neighbor of a stack. docs/stacks.md compares them. */

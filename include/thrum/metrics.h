@@ -28,8 +28,8 @@ typedef struct thrum_metrics {
 
     /* Work that was run, by its origin; the sum of the five is all work that was run. */
     uint64_t runs_lifo;   /* from the LIFO slot */
-    uint64_t runs_ring;   /* from the worker's own queue */
-    uint64_t runs_inject; /* from the inject queue */
+    uint64_t runs_ring;   /* from the worker's own queues */
+    uint64_t runs_inject; /* from queues that all workers share */
     uint64_t runs_stolen; /* taken from another worker and run at once */
     uint64_t runs_pinned; /* from the pinned inbox */
 

@@ -303,7 +303,7 @@ struct thrum_sched {
     uint32_t xquiesce_waiters; /* callers of wait_idle and wait_done */
 
     th_inject inject;     /* sharded policy */
-    th_inject ready;      /* likewise: woken fibers that do not come from a worker's own queue */
+    th_inject ready;      /* likewise: ready fibers that no worker has in its own queue */
     unsigned xready_turn; /* the number of the worker that is told of the next one */
     th_inject_marks inject_marks;
 
