@@ -1,6 +1,6 @@
 /*
- * Marks of declarations that will go. The scheduler's old getters and setters are not here:
- * Scheduler::Config has all of them.
+ * marl/deprecated.h: a mark for declarations that will be removed. The scheduler's old getters and
+ * setters are absent: use Scheduler::Config.
  */
 #ifndef THRUM_COMPAT_MARL_DEPRECATED_H
 #define THRUM_COMPAT_MARL_DEPRECATED_H

@@ -1,6 +1,6 @@
 /*
- * marl/export.h: marks of what a shared library exports. Everything here is inline, so they mark
- * nothing.
+ * marl/export.h: marks for declarations that a shared library exports. Everything here is inline,
+ * so they have no effect.
  */
 #ifndef THRUM_COMPAT_MARL_EXPORT_H
 #define THRUM_COMPAT_MARL_EXPORT_H

@@ -1,7 +1,7 @@
 /*
  * marl/memory.h: allocators. A class derived from Allocator provides the memory of schedulers,
- * tasks and containers. Whoever frees an allocation gives back all that the allocate call returned,
- * so an allocator need not keep sizes.
+ * tasks and containers. A call of free gets the whole Allocation that allocate returned, so an
+ * allocator need not keep sizes.
  */
 #ifndef THRUM_COMPAT_MARL_MEMORY_H
 #define THRUM_COMPAT_MARL_MEMORY_H

@@ -1,7 +1,7 @@
 /*
  * marl/mutex.h: a mutex and its lock, with clang's annotations. Waiting for a mutex blocks the
- * thread, as in marl, so hold one for short; to wait for something else meanwhile is for
- * ConditionVariable.
+ * thread, as in marl, so hold it only briefly. To wait for a condition, use ConditionVariable,
+ * which unlocks the mutex meanwhile.
  */
 #ifndef THRUM_COMPAT_MARL_MUTEX_H
 #define THRUM_COMPAT_MARL_MUTEX_H

@@ -1,6 +1,6 @@
 /*
- * marl/parallelize.h: several functions at a time. The caller calls the first itself, so let that
- * be the longest.
+ * marl/parallelize.h: calls several functions at a time. The caller runs the first one itself, so
+ * let that be the longest.
  */
 #ifndef THRUM_COMPAT_MARL_PARALLELIZE_H
 #define THRUM_COMPAT_MARL_PARALLELIZE_H

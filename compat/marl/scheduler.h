@@ -3,7 +3,8 @@
  * began them, and it has no spare workers, as in marl. A scheduler without worker threads runs its
  * tasks on the bound thread that scheduled them, while that thread waits or unbinds.
  *
- * Where marl has no result for a failure (memory, threads), the program ends with one line.
+ * If the system refuses memory or threads, and marl's call cannot report that, the program prints
+ * one line and aborts.
  */
 #ifndef THRUM_COMPAT_MARL_SCHEDULER_H
 #define THRUM_COMPAT_MARL_SCHEDULER_H

@@ -1,5 +1,5 @@
 /*
- * marl/task.h: a function to be scheduled, and how. It can be moved, not copied.
+ * marl/task.h: a function to be scheduled, with flags. It can be moved, not copied.
  */
 #ifndef THRUM_COMPAT_MARL_TASK_H
 #define THRUM_COMPAT_MARL_TASK_H

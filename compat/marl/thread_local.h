@@ -1,6 +1,6 @@
 /*
  * marl/thread_local.h: a static thread-local member, declared in its class and defined once in a
- * source file. A task stays on its thread, so it sees the same one for all of its life.
+ * source file. A task stays on its thread, so it always sees the same one.
  */
 #ifndef THRUM_COMPAT_MARL_THREAD_LOCAL_H
 #define THRUM_COMPAT_MARL_THREAD_LOCAL_H

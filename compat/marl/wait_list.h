@@ -1,10 +1,9 @@
 /*
- * marl/wait_list.h: who waits for a condition. It is thrum's part of these headers: marl has no
- * such file.
+ * marl/wait_list.h: the waiters of a condition. marl has no such header; the others here use it.
  *
  * A waiter enters the list before it unlocks the caller's lock, so a notify after the unlock finds
- * it. Its event is thrum's: a task suspends, a bound thread runs its tasks, and another thread
- * blocks. The list's own mutex is held for a few instructions, and never across a wait.
+ * it. It waits for a thrum_event: a task suspends, a bound thread runs its tasks, and another
+ * thread blocks. The list's own mutex is held for a few instructions, and never across a wait.
  */
 #ifndef THRUM_COMPAT_MARL_WAIT_LIST_H
 #define THRUM_COMPAT_MARL_WAIT_LIST_H

@@ -1,6 +1,6 @@
 /*
  * A binary heap, with the least or the greatest item at its top: of values, of pointers, or of
- * pointers to items that have their index, by which an item in any place can be updated or removed.
+ * pointers to items that store their index, by which any item can be updated or removed.
  * A removed item has the index -1.
  */
 #ifndef THRUM_COMPAT_MG_BOX_BINARYHEAP_H

@@ -1,8 +1,8 @@
 /*
  * Coroutines that call each other, for C++20: Coro is the handle of one that has not begun, and
  * `co_await CoroCall(coro)` runs it within the calling one. Together they are a stack. The frame of
- * a caller owns that of the coroutine which it calls, so destroying the first one destroys them
- * all, from the top.
+ * a caller owns the frame of the coroutine that it calls, so destroying the first one destroys them
+ * all, the innermost first.
  */
 #ifndef THRUM_COMPAT_MG_BOX_CORO_H
 #define THRUM_COMPAT_MG_BOX_CORO_H

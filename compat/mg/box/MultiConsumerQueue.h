@@ -1,6 +1,6 @@
 /*
  * A queue of pointers for one producer and many consumers. It consists of sub-queues of one size.
- * In a sub-queue an item is taken by one atomic step; a lock is taken where one of them begins or
+ * In a sub-queue an item is taken by one atomic step; a lock is taken when a sub-queue begins or
  * ends. Each consumer is an object of its own, which keeps its sub-queue alive.
  */
 #ifndef THRUM_COMPAT_MG_BOX_MULTICONSUMERQUEUE_H

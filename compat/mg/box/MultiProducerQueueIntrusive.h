@@ -1,6 +1,6 @@
 /*
  * A queue of items with links of their own, for many producers and one consumer, without locks. It
- * is a stack inside: the pops that do not say Reversed turn it round.
+ * is a stack inside. Pops without Reversed in their name restore the order of the pushes.
  */
 #ifndef THRUM_COMPAT_MG_BOX_MULTIPRODUCERQUEUEINTRUSIVE_H
 #define THRUM_COMPAT_MG_BOX_MULTIPRODUCERQUEUEINTRUSIVE_H

@@ -1,7 +1,7 @@
 /*
- * A flag that one thread sets and one other takes. It may be destroyed as soon as it was received,
- * because a send changes it with the lock only. Waits block the thread, as in the original, and so
- * the worker.
+ * A flag that one thread sets and another takes. It may be destroyed as soon as it has been
+ * received, because a send changes it only with the lock held. Waits block the thread, as in the
+ * original, and so the worker.
  */
 #ifndef THRUM_COMPAT_MG_BOX_SIGNAL_H
 #define THRUM_COMPAT_MG_BOX_SIGNAL_H

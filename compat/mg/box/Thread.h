@@ -1,5 +1,5 @@
 /*
- * Threads of the program, which a class with a Run makes; and sleeps of the calling thread. A Sleep
+ * Threads, each an object of a class with a method Run; and sleeps of the calling thread. A Sleep
  * in a task's body holds up its worker, as in the original.
  */
 #ifndef THRUM_COMPAT_MG_BOX_THREAD_H

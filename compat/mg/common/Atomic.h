@@ -1,7 +1,6 @@
 /*
- * Atomic operations on plain integers and pointers, sequentially consistent but for the flags. An
- * Add and a CompareExchange return the value before them, an Increment and a Decrement the one
- * after them.
+ * Atomic operations on plain integers and pointers, sequentially consistent except for the flags.
+ * Add and CompareExchange return the previous value, Increment and Decrement the new one.
  */
 #ifndef THRUM_COMPAT_MG_COMMON_ATOMIC_H
 #define THRUM_COMPAT_MG_COMMON_ATOMIC_H

@@ -1,5 +1,5 @@
 /*
- * A flag that one thread sets and one other takes.
+ * A flag that one thread sets and another takes.
  */
 #ifndef THRUM_COMPAT_MG_COMMON_SIGNAL_H
 #define THRUM_COMPAT_MG_COMMON_SIGNAL_H

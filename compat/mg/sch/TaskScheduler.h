@@ -5,9 +5,9 @@
  * one body at a time.
  *
  * Tasks that are posted before Start or after Stop are held in a list, in their order. A Stop also
- * moves all tasks there that have not begun, whatever they wait for; the next Start posts them
- * again. The destructor waits until only tasks that wait without a deadline are left, and forgets
- * those.
+ * moves all tasks to this list that have not begun, whatever they wait for. The next Start posts
+ * them again. The destructor waits until only tasks that wait without a deadline are left, and
+ * drops these without a run.
  */
 #ifndef THRUM_COMPAT_MG_SCH_TASKSCHEDULER_H
 #define THRUM_COMPAT_MG_SCH_TASKSCHEDULER_H
