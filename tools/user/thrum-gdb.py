@@ -296,7 +296,7 @@ def thread_word(thread):
 def queued_at(worker):
     """As th_gauges_queued_at counts it."""
     count = 1 if worker["xslot"] else 0
-    for ring in (worker["ring"], worker["yields"]):
+    for ring in (worker["ready"], worker["ring"], worker["yields"]):
         count += max(0, int(ring["xtail"]) - int(ring["xhead"]))
     for batch in (worker["batch"], worker["yields_batch"]):
         places = batch["xplace"]
@@ -907,6 +907,7 @@ def say_queue(title, works):
 def queues_of(worker):
     yield "LIFO slot", of_one(worker["xslot"])
     yield "batch in hand", of_batch(worker["batch"])
+    yield "ready", of_ring(worker["ready"])
     yield "ring", of_ring(worker["ring"])
     yield "yielded, in hand", of_batch(worker["yields_batch"])
     yield "yielded", of_ring(worker["yields"])
@@ -921,10 +922,13 @@ def queues_of(worker):
 
 
 def queues_of_all(sched):
+    yield "shared ready fibers", of_inject(sched["ready"])
     yield "inject queue", of_inject(sched["inject"])
-    yield "posted (fifo)", of_stack(sched["fifo"]["front"])
-    yield "rest (fifo)", of_chain(sched["fifo"]["rest"])
-    yield "ready queue (fifo)", of_ring(sched["fifo"]["ready"]["ring"])
+    for lane, of in (("fifo_ready", "ready, fifo"), ("fifo", "fifo")):
+        yield "posted (%s)" % of, of_stack(sched[lane]["front"])
+        yield "rest (%s)" % of, of_chain(sched[lane]["rest"])
+        yield "published (%s)" % of, of_ring(sched[lane]["ready"]["ring"])
+    yield "ready fibers (global)", of_chain(sched["global_ready"])
     yield "global queue", of_chain(sched["global"])
     yield "waiting for a stack (deferred)", of_chain(sched["deferred"])
     yield "waiting to be due", of_timers(sched["loose_timers"])
