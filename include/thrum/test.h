@@ -443,7 +443,7 @@ THRUM_API int thrum_test_heal(const char *a, const char *b);
  *
  * Returns: 0, or a negative error code.
  * Errors:
- *   -EINVAL  the caller is not in a test
+ *   -EPERM   the caller is not in a test
  *   -ENOSYS  with thrum::test_real
  * Context: a task or thread of the test; may suspend; not cancellable.
  * Ordering: none.
@@ -489,9 +489,10 @@ typedef enum thrum_test_call {
  *           a short read or write
  * Returns: 0, or a negative error code.
  * Errors:
- *   -EINVAL  a parameter is wrong, or the caller is not in a test
+ *   -EINVAL  a parameter is wrong
  *   -ENOENT  there is no host with that name
  *   -ENOSPC  there are already 32 faults, those of all hosts counted
+ *   -EPERM   the caller is not in a test
  *   -ENOSYS  with thrum::test_real
  * Context: a task or thread of the test; never suspends.
  * Ordering: none.

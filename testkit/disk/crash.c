@@ -213,7 +213,7 @@ void disk_crash(unsigned host) {
 
 int thrum_test_disk_crash(void) {
     if (kit_is_outside()) {
-        return -EINVAL;
+        return -EPERM;
     }
     kit_point("thrum_test_disk_crash", (uintptr_t)__builtin_return_address(0));
     disk_crash(sim_host_here());

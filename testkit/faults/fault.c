@@ -90,7 +90,7 @@ void kit_faults_end(void) {
 
 static int add(const char *host, unsigned call, unsigned left, unsigned one_in, int code) {
     const bool is_short = !code && (call == THRUM_TEST_READ || call == THRUM_TEST_WRITE);
-    const int number = kit_is_outside() ? -EINVAL : kit_host_named(host);
+    const int number = kit_is_outside() ? -EPERM : kit_host_named(host);
     if (number < 0 || call >= CALLS || (!is_short && (code >= 0 || code <= -CODES_END)) ||
         (call == THRUM_TEST_MEMORY && code != -ENOMEM)) {
         return number < 0 ? number : -EINVAL;
@@ -116,7 +116,7 @@ int thrum_test_fault_chance(const char *host, thrum_test_call call, unsigned one
 }
 
 int thrum_test_fault_end(const char *host) {
-    const int number = kit_is_outside() ? -EINVAL : kit_host_named(host);
+    const int number = kit_is_outside() ? -EPERM : kit_host_named(host);
     if (number < 0) {
         return number;
     }

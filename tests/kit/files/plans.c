@@ -348,8 +348,8 @@ static const struct {
 
 int main(int argc, char **argv) {
     kept = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (thrum_test_fault(NULL, THRUM_TEST_WRITE, 1, -EIO) != -EINVAL ||
-        thrum_test_fault_end(NULL) != -EINVAL || thrum_test_disk_crash() != -EINVAL) {
+    if (thrum_test_fault(NULL, THRUM_TEST_WRITE, 1, -EIO) != -EPERM ||
+        thrum_test_fault_end(NULL) != -EPERM || thrum_test_disk_crash() != -EPERM) {
         return 3; /* these are for tests */
     }
     for (unsigned i = 0; kept != MAP_FAILED && argc > 1 && i < sizeof tests / sizeof *tests; i++) {
