@@ -306,7 +306,8 @@ int th_bound_await(th_worker *worker, uint32_t *xflag, int64_t deadline) {
     return th_load_relaxed(xflag) ? 0 : -ETIMEDOUT;
 }
 
-static int step(th_worker *worker, int64_t deadline) {
+/* Not shown to the thread sanitizer: the loop reads this in the context of its worker. */
+static TH_NO_TSAN int step(th_worker *worker, int64_t deadline) {
     th_bound_catch_up(worker);
     th_store_relaxed(&worker->tie.xquiesced, 0u); /* relaxed: no other thread writes it now */
     worker->tie.stepping = true;

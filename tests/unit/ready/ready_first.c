@@ -177,7 +177,7 @@ typedef struct crowd {
 
 static crowd the_crowd;
 
-static int member(void *arg) {
+static NO_TSAN int member(void *arg) {
     thrum_waitgroup *group = arg;
     crowd *c = &the_crowd;
     c->alive++;
