@@ -90,7 +90,7 @@ static inline uint64_t own_head(const th_worker *worker) {
 /* ---- submitting ---- */
 
 /* Only the owner fills the slot, so once it is empty it stays so. */
-static inline TH_NO_TSAN void submit_next(th_worker *worker, th_work *work) {
+static TH_INLINE_NO_TSAN void submit_next(th_worker *worker, th_work *work) {
     th_work *old = th_afence_take(&worker->fence, &worker->xslot);
     worker->picks.quick = NULL; /* the work comes before the batch */
     /* pairs: th_afence_rescue; publishes the work */
