@@ -313,7 +313,10 @@ static TH_NO_TSAN int step(th_worker *worker, int64_t deadline) {
     worker->tie.stepping = true;
     int code = th_bound_await(worker, &worker->tie.xquiesced, deadline);
     worker->tie.stepping = false;
-    if (!code || !worker->policy->pending(worker)) {
+    th_enter(worker);
+    const bool left = worker->policy->pending(worker);
+    th_leave(worker);
+    if (!code || !left) {
         return 0; /* nothing was left at the deadline, either */
     }
     th_deadline_passed(deadline);
