@@ -156,6 +156,7 @@ static th_work *rescue_private(th_worker *worker, th_worker *victim) {
     n += th_batch_rescue(&victim->batch, taken + n);
     n += th_batch_rescue(&victim->yields_batch, taken + n);
     th_afence_rescue_end(&victim->fence);
+    th_count(&worker->counters.xstolen, n);
     return n ? keep(worker, victim, taken, n) : NULL;
 }
 
