@@ -241,7 +241,7 @@ static int join_all(const among *a) {
     return code;
 }
 
-/* What a round that waits for cases of `ops` needs. 0 or a code. */
+/* Makes all that a round needs which waits for cases of `ops`. Returns 0 or a code. */
 static int prepare(among *a) {
     if (!a->ops || a->late) {
         return 0;

@@ -43,7 +43,7 @@ typedef struct th_fifo_worker {
     uint64_t looked_at; /* the time of its last look at other workers, in ticks */
     bool look;          /* the next look at other workers is due */
     bool fired;         /* it has fired deadlines since its last pick */
-    bool batch_ready;   /* its batch is of what is ready */
+    bool batch_ready;   /* its batch is of ready fibers */
     th_batch outbox;    /* work about to be posted in one exchange */
 } th_fifo_worker;
 

@@ -132,7 +132,7 @@ th_work *th_rescue_none(th_worker *worker, bool *unsure);
 /* Pinned runs in a row before other work comes once. */
 #define TH_PINNED_LIMIT TH_LIMIT(16, 2)
 
-/* The pick at each interval: takes work that pinned work, or what is ready, would keep waiting. */
+/* The pick at each interval: takes work that pinned work or ready fibers would keep waiting. */
 static TH_ALWAYS_INLINE th_work *th_pick_of_one_fairly(th_worker *worker,
                                                        th_work *(*take_new)(th_worker *)) {
     worker->picks.until_inject = th_fair_interval(worker);

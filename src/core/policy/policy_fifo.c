@@ -5,7 +5,7 @@
  *     rest    work drained from the front, in order; it belongs to the combiner's place
  *     ready   a published block of it: any thread takes the oldest by one exchange
  *
- * There are two of each, two lanes: what is ready (fibers that were woken, or whose deadline has
+ * There are two of each, two lanes: ready fibers (those that were woken, or whose deadline has
  * passed) comes before the rest. In each the order is that of the posts.
  *
  * A worker that finds nothing ready takes the combiner's place, if it is free: it drains the front,
@@ -147,7 +147,7 @@ static inline bool has_unready(const th_fifo *fifo) {
     return !th_mpsc_is_empty(&fifo->front) || th_load_relaxed(&fifo->xrest);
 }
 
-/* What is left for others in a lane. */
+/* The work that is left for others in a lane. */
 static uint64_t left_in(const th_fifo *fifo) {
     return th_mcsp_size(&fifo->ready) + (has_unready(fifo) ? 1 : 0);
 }

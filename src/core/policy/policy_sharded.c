@@ -1,7 +1,7 @@
 /*
  * policy_sharded.c: a queue for each worker, one inject queue for all, and stealing.
  *
- * What is ready comes before what has not begun: fibers that were woken, or whose deadline has
+ * Ready fibers come before tasks that have not begun: those that were woken, or whose deadline has
  * passed, have a queue for each worker and an inject queue of their own.
  *
  * The order of a pick: every so many picks the inject queue; the LIFO slot, unless it has been used
@@ -48,20 +48,20 @@ static TH_NOINLINE void push(th_worker *worker, th_work *work) {
 }
 
 /*
- * A worker that goes on looks for ready fibers at its next pick: it is told by this word, so that a
+ * A worker that goes on looks for ready fibers at its next pick: this word notifies it, so that a
  * pick of one that has none costs one load. The word is a hint: its owner clears it without a
  * fence, so it may be lost. Then a pick at the interval finds them, or a worker that finds nothing
  * else.
  */
-static inline void tell_ready(th_worker *worker) {
+static inline void note_ready(th_worker *worker) {
     th_store_relaxed(&worker->xready, 1u); /* relaxed: a hint */
 }
 
-/* Tells one of the workers, each in its turn. */
-static void tell_one_ready(thrum_sched *sched) {
+/* Notifies one of the workers, each in its turn. */
+static void note_one_ready(thrum_sched *sched) {
     const unsigned turn = th_load_relaxed(&sched->xready_turn); /* relaxed: any number will do */
     th_store_relaxed(&sched->xready_turn, turn + 1 < sched->workers_regular ? turn + 1 : 0);
-    tell_ready(&sched->workers[turn]);
+    note_ready(&sched->workers[turn]);
 }
 
 /* As overflow. */
@@ -74,7 +74,7 @@ static TH_COLD void overflow_ready(th_worker *worker, th_work *work) {
 
 static TH_NOINLINE void push_ready(th_worker *worker, th_work *work) {
     worker->picks.quick = NULL; /* the work comes before the batch */
-    tell_ready(worker);
+    note_ready(worker);
     if (th_unlikely(!th_ring_push(&worker->ready, work))) {
         overflow_ready(worker, work);
         return;
@@ -144,7 +144,7 @@ static TH_NO_TSAN void submit(th_worker *worker, th_work *work, unsigned hint) {
 static void submit_ready_chain(th_worker *worker, th_chain *chain) {
     uint64_t before = th_ring_size(&worker->ready);
     worker->picks.quick = NULL;
-    tell_ready(worker);
+    note_ready(worker);
     th_ring_push_chain(&worker->ready, chain, chain->count);
     if (chain->count) {
         th_inject_push(&worker->sched->ready, chain->first, chain->count);
@@ -178,7 +178,7 @@ static TH_NO_TSAN void submit_external(thrum_sched *sched, const th_chain *chain
     const bool ready = chain->first->kind == TH_WORK_FIBER;
     th_inject_push(ready ? &sched->ready : &sched->inject, chain->first, chain->count);
     if (ready) {
-        tell_one_ready(sched);
+        note_one_ready(sched);
     }
     th_notify_shared(sched, NULL, TH_WAKE_SUBMIT);
 }
@@ -307,7 +307,7 @@ static th_work *take_ready_shared(th_worker *worker) {
         th_count(&worker->counters.xruns_inject, 1);
     }
     if (!th_inject_is_empty(&sched->ready)) {
-        tell_one_ready(sched);
+        note_one_ready(sched);
     }
     notify_share(worker, &sched->ready, &worker->ready);
     return work;
@@ -387,7 +387,7 @@ static th_work *pick_yielded(th_worker *worker) {
     return work ? work : th_pinned_take_yielded(worker);
 }
 
-/* What has not begun, and fibers that yielded. */
+/* Takes tasks that have not begun, and fibers that yielded. */
 static TH_ALWAYS_INLINE th_work *pick_new(th_worker *worker, size_t most) {
     th_work *work = th_unlikely(th_any_yielded(worker)) ? pick_yielded(worker) : NULL;
     work = work ? work : take_ring(worker);
@@ -421,7 +421,7 @@ static TH_NOINLINE th_work *pick_fairly(th_worker *worker) {
         work = take_inject(worker, 1);
     }
     if (!work && any_ready(worker)) {
-        tell_ready(worker);
+        note_ready(worker);
         work = pick_new(worker, 1);
     }
     worker->sharded.lifo_runs = lifo_runs;

@@ -14,12 +14,12 @@ void th_submit(th_worker *worker, th_work *work, unsigned hint);
 /* A hint beside those of thrum_hint: a fiber that was woken, or whose deadline has passed. */
 #define TH_HINT_READY (THRUM_HINT_YIELD + 1u)
 
-/* Whether it comes before what has not begun. */
+/* Whether it comes before tasks that have not begun. */
 static TH_INLINE_NO_TSAN bool th_is_ready(const th_work *work, unsigned hint) {
     return work->kind == TH_WORK_FIBER && hint != THRUM_HINT_YIELD;
 }
 
-/* The hint for work whose deadline has passed: what has begun comes before what has not. */
+/* The hint for work whose deadline has passed: fibers come before tasks that have not begun. */
 static TH_INLINE_NO_TSAN unsigned th_due_hint(const th_work *work) {
     return work->kind == TH_WORK_FIBER ? TH_HINT_READY : THRUM_HINT_NONE;
 }

@@ -304,7 +304,7 @@ struct thrum_sched {
 
     th_inject inject;     /* sharded policy */
     th_inject ready;      /* likewise: ready fibers that no worker has in its own queue */
-    unsigned xready_turn; /* the number of the worker that is told of the next one */
+    unsigned xready_turn; /* the number of the worker that is notified of the next one */
     th_inject_marks inject_marks;
 
     th_fifo fifo;       /* fifo policy */

@@ -1,5 +1,5 @@
 /*
- * ready_first.c: what is ready goes on before what has not begun begins, and does not keep it from
+ * ready_first.c: ready fibers go on before tasks that have not begun, and do not keep them from
  * beginning for ever.
  */
 /* wrap: th_os_ticks */
@@ -166,7 +166,7 @@ TEST(fibers_whose_deadline_has_passed_go_on_before_queued_tasks_begin) {
     }
 }
 
-/* ---- what has begun ends before more begins ---- */
+/* ---- tasks that have begun end before more begin ---- */
 
 enum { GROUPS = 90, GROUP = 10 }; /* no more than fit into a queue */
 
