@@ -6,8 +6,8 @@
  * rounds, the monitor, the watcher for stalls, the thread that answers thrum-top, and each
  * snapshot. A wait that began at tick t began before the first mark with a later tick, or with the
  * same one and a worker that had gone to sleep since: reports show that as "for at least". A worker
- * that has slept picks before it runs anything, even if the sentinel hands it work (sentinel.c), or
- * a spare takes over work left by others (spares.c).
+ * that has slept or searched picks before it runs anything, even if the sentinel hands it work
+ * (sentinel.c), it has stolen it (find.c), or a spare takes over work left by others (spares.c).
  *
  * The same marks show how long a task has run, since a worker that has not picked is in it, and how
  * long the first of a worker's queue has waited: it was there at the first mark with a later end of

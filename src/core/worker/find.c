@@ -61,6 +61,7 @@ static th_work *rescue_told(th_worker *worker) {
     return told ? sched->policy->rescue(worker, &worker->look_unsure) : NULL;
 }
 
+/* Also counts a pick if it finds work: a report would count the time of the search as its run. */
 static th_work *search(th_worker *worker) {
     worker->backoff.ns = 0;
     if (!th_search_begin(worker)) {
@@ -70,6 +71,7 @@ static th_work *search(th_worker *worker) {
     th_work *work = worker->policy->steal(worker);
     if (work) {
         worker->backoff.ns = 0;
+        th_count(&worker->xtick, 1);
         th_count(&worker->counters.xsteals_done, 1);
         th_count(&worker->counters.xruns_stolen, 1);
         th_steal_backoff_begin(worker);
@@ -88,6 +90,9 @@ static th_work *search(th_worker *worker) {
     }
     if (!work && worker->woken) {
         work = rescue_told(worker);
+    }
+    if (work) {
+        th_count(&worker->xtick, 1);
     }
     if (work || (worker->backoff.ns && th_others_parked(worker))) {
         worker->backoff.ns = 0;
