@@ -139,7 +139,7 @@ void world_config(world *w, thrum_config *config);
 
 void watch_begin(world *worlds, int count, lane *lanes, atomic_int *lane_count);
 void watch_end(void);
-void watch_hang_after(int64_t ns); /* instead of half a minute */
+void watch_hang_at_once(void); /* each round is taken for one that hangs */
 
 /* How many times slower a look of the watchdog is than on usual processors, at least 1. */
 int64_t storm_slowness(void);

@@ -2,7 +2,8 @@
  * watch.c: the watchdog. A thread with a clock of its own looks every 10 ms.
  *
  *   stall   something has been ready for a second, and at each look in it a worker slept
- *   hang    a lane has not ended a round for half a minute
+ *   hang    a lane has not ended a round for half a minute, and its world has meanwhile picked more
+ *           than any round needs, or nothing at all
  *   report  a detector of the scheduler's has told what is not true: a deadlock, or a run that is
  *           longer than the worker has been in it
  *
@@ -31,6 +32,16 @@ typedef struct seen {
     int64_t before; /* the time of the last look before the present one began; 0: it was late */
 } seen;
 
+/* What the looks have shown of a world, and of the present round of a lane. */
+typedef struct picked {
+    uint64_t picks; /* of all workers */
+    int64_t at;     /* the time of the look that saw the latest pick */
+} picked;
+typedef struct latest_round {
+    int64_t beat;
+    uint64_t picks; /* of its world at the first look after it had begun */
+} latest_round;
+
 static struct {
     world *worlds;
     int count;
@@ -39,15 +50,20 @@ static struct {
     pthread_t thread;
     atomic_bool ends;
     int64_t idle_since[WORLDS]; /* since when a worker slept at each look; 0: none does */
+    picked picked[WORLDS];
+    latest_round rounds[LANES];
     int64_t hang_ns;
+    uint64_t hang_picks;  /* if the machine is very busy, a round lasts longer, with fewer picks */
     int64_t slowness;     /* of the processor */
     pthread_mutex_t lock; /* protects the next */
     seen seen[WORLDS][WORKERS];
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER,
-           .hang_ns = INT64_C(30000000000) * (SLOWNESS > 1 ? 4 : 1)};
+           .hang_ns = INT64_C(30000000000) * (SLOWNESS > 1 ? 4 : 1),
+           .hang_picks = 20000000};
 
-void watch_hang_after(int64_t ns) {
-    watch.hang_ns = ns;
+void watch_hang_at_once(void) {
+    watch.hang_ns = 1;
+    watch.hang_picks = 0;
 }
 
 static atomic_flag failed = ATOMIC_FLAG_INIT;
@@ -218,6 +234,28 @@ static void look_at(world *w, int64_t now, bool late) {
     }
 }
 
+static void look_at_picks(const world *w, int64_t now) {
+    picked *p = &watch.picked[w->number];
+    uint64_t picks = 0;
+    for (unsigned i = 0; i < thrum_sched_workers(w->sched); i++) {
+        picks += th_load_relaxed(&w->sched->workers[i].xtick); /* relaxed: whether it moves */
+    }
+    p->at = picks != p->picks || !p->at ? now : p->at;
+    p->picks = picks;
+}
+
+static bool hangs(int number, int64_t now) {
+    const int64_t beat = atomic_load(&watch.lanes[number].beat);
+    const picked *p = &watch.picked[watch.lanes[number].w->number];
+    latest_round *round = &watch.rounds[number];
+    const int64_t limit = watch.hang_ns * watch.slowness;
+    if (beat != round->beat) {
+        *round = (latest_round){beat, p->picks};
+    }
+    return beat != 0 && now - beat > limit &&
+           (p->picks - round->picks >= watch.hang_picks || now - p->at > limit);
+}
+
 static void *watch_main(void *arg) {
     int64_t before = thrum_now();
     (void)arg;
@@ -227,12 +265,12 @@ static void *watch_main(void *arg) {
         const int64_t now = thrum_now();
         for (int i = 0; i < watch.count; i++) {
             look_at_runs(&watch.worlds[i]);
+            look_at_picks(&watch.worlds[i], now);
             look_at(&watch.worlds[i], now, now - before > LATE_NS);
         }
         before = now;
         for (int i = 0; i < atomic_load(watch.lane_count); i++) {
-            const int64_t beat = atomic_load(&watch.lanes[i].beat);
-            if (beat != 0 && now - beat > watch.hang_ns * watch.slowness) {
+            if (hangs(i, now)) {
                 storm_fails(__FILE__, __LINE__, "hang: a round of %s does not end",
                             watch.lanes[i].s->name);
             }
