@@ -180,5 +180,9 @@ VARIANTS = [("default", {})] + [
         ("mutex queue, steal half, grab batch", "mutex"),
         ("mutex queue, steal half, grab one", "mutex,grab-one"),
         ("mutex queue, steal one, grab batch", "mutex,steal-one"),
-        ("mutex queue, steal one, grab one", "mutex,steal-one,grab-one"))
+        ("mutex queue, steal one, grab one", "mutex,steal-one,grab-one"),
+        ("take all", "take-all"),
+        ("unbounded mutex queue, steal half, grab batch", "unbounded"),
+        ("unbounded mutex queue, steal half, take all", "unbounded,take-all"),
+        ("unbounded mutex queue, steal one, take all", "unbounded,steal-one,take-all"))
 ] + [("global policy", {"THRUM_POLICY": "global"}), ("fifo policy", {"THRUM_POLICY": "fifo"})]

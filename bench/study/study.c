@@ -2,6 +2,7 @@
  * study.c: reads the variant from THRUM_STUDY before main: words of study.h, separated by commas.
  */
 #include "core/policy/local_queue.h"
+#include "core/state/driver.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,8 @@ static bool *field_of(const char *word, size_t length) {
         {"steal-one", &th_study_variant.steal_one},
         {"overflow-one", &th_study_variant.overflow_one},
         {"grab-one", &th_study_variant.grab_one},
+        {"unbounded", &th_study_variant.unbounded},
+        {"take-all", &th_study_variant.take_all},
     };
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strlen(words[i].word) == length && memcmp(words[i].word, word, length) == 0) {
@@ -41,4 +44,26 @@ __attribute__((constructor)) static void read_variant(void) {
         *field = true;
         text += length + (text[length] == ',');
     }
+    th_study_variant.mutex = th_study_variant.mutex || th_study_variant.unbounded;
+}
+
+/* All who read the slots have the lock, so the old ones are freed at once. */
+void th_study_grow(th_worker *worker, uint64_t more) {
+    th_ring *ring = &worker->ring;
+    const uint64_t head = th_ring_head(ring);
+    const uint64_t tail = th_ring_tail(ring);
+    uint64_t capacity = th_ring_capacity(ring);
+    while (capacity < tail - head + more) {
+        capacity *= 2;
+    }
+    th_work **slots = th_sched_alloc(worker->sched, capacity * sizeof *slots);
+    if (!slots) {
+        return;
+    }
+    for (uint64_t at = head; at != tail; at++) {
+        slots[at & (capacity - 1)] = th_load_relaxed(th_ring_slot(ring, at)); /* relaxed: locked */
+    }
+    th_sched_free(worker->sched, ring->xslots);
+    ring->xslots = slots;
+    ring->mask = capacity - 1;
 }

@@ -11,6 +11,8 @@ typedef struct th_study {
     bool steal_one;    /* "steal-one": a thief takes one task, not up to half of the queue */
     bool overflow_one; /* "overflow-one": only the task that does not fit leaves a full queue */
     bool grab_one;     /* "grab-one": a worker takes one task from the inject queue at a time */
+    bool unbounded;    /* "unbounded": a full local queue grows; sets `mutex` too */
+    bool take_all;     /* "take-all": a worker takes as much from a shared queue as fits */
 } th_study;
 
 /* Constant once main has begun. */

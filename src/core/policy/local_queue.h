@@ -48,6 +48,17 @@ static inline uint64_t th_local_steal(th_worker *victim, th_ring *ring, th_work 
     return th_ring_steal(ring, out, most);
 }
 
+/* The owner's share of a shared queue: one part of so many. */
+static inline size_t th_local_parts(const th_worker *worker) {
+    return worker->sched->workers_regular;
+}
+
+/* Owner only. How many more fit into one of its queues. */
+static inline size_t th_local_room(th_worker *worker, th_ring *ring) {
+    (void)worker;
+    return (size_t)th_ring_free(ring);
+}
+
 /* The most that a worker takes from the inject queue at once. */
 static inline size_t th_local_grab(const th_worker *worker) {
     size_t half = (size_t)th_ring_capacity(&worker->ring) / 2;

@@ -247,10 +247,10 @@ static bool take_share(th_worker *worker, th_inject *inject, th_ring *ring, size
         return false;
     }
     if (most > 1) {
-        size_t room = (size_t)th_ring_free(ring);
+        size_t room = th_local_room(worker, ring);
         most = most < room + 1 ? most : room + 1;
     }
-    th_inject_take_into(inject, worker->sched->workers_regular, most, &worker->collected);
+    th_inject_take_into(inject, th_local_parts(worker), most, &worker->collected);
     th_inject_turn_end(inject);
     return true;
 }

@@ -252,7 +252,7 @@ th_work *th_sharded_help(th_worker *worker) {
     }
     for (unsigned i = 0; i < th_workers_end(sched); i++) {
         th_work *work;
-        if (th_ring_steal(&sched->workers[i].ring, &work, 1)) {
+        if (th_local_steal(&sched->workers[i], &sched->workers[i].ring, &work, 1)) {
             return th_work_kept(&work);
         }
     }
