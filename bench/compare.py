@@ -29,10 +29,10 @@ TIMEOUT = 120  # seconds for a sample of thrum
 
 
 class System:
-    """A program to be measured: thrum, one of its variants, or a peer."""
+    """A program to be measured: thrum, one of its variants, a peer, or the baseline in thrum's own program."""
 
-    def __init__(self, name, command, env=None, thrum=False):
-        self.name, self.command, self.env, self.thrum = name, command, env or {}, thrum
+    def __init__(self, name, command, env=None, thrum=False, baseline=False):
+        self.name, self.command, self.env, self.thrum, self.baseline = name, command, env or {}, thrum, baseline
         self.version = ""
         self.example = ""  # a command line that was used
 
@@ -48,24 +48,28 @@ class System:
             command.append("--quick")
         env = dict(os.environ, **self.env)
         with tempfile.NamedTemporaryFile(suffix=".json") as out:
-            if self.thrum:
+            ours = self.thrum or self.baseline
+            if ours:
                 command += ["--policy", self.env.get("THRUM_POLICY", "sharded")]  # an option beats the environment
-                command += ["--alone", "--runs", "1", "--json", out.name]
+                command += ["--runs", "1", "--json", out.name] + ([] if self.baseline else ["--alone"])
             shown = " ".join([f"{k}={v}" for k, v in self.env.items()] + command)
             self.example = self.example or re.sub(r" --json \S+", "", shown).replace(ROOT + "/", "")
             done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=env,
-                                  timeout=TIMEOUT if self.thrum else patience)
-            text = out.read().decode() if self.thrum else done.stdout
+                                  timeout=TIMEOUT if ours else patience)
+            text = out.read().decode() if ours else done.stdout
         if done.returncode != 0:
             said = (done.stderr or done.stdout).strip().splitlines()
             raise RuntimeError(said[-1] if said else f"ended with {done.returncode}")
         result = json.loads(text)
         machine = result["machine"]
-        if self.thrum:
+        if ours:
             self.version = f"{machine['thrum']}, {machine['compiler']}, {machine['flags']}"
         else:
             self.version = machine["version"]
-        return [row for row in result["rows"] if row["name"] in names]
+        rows = [row for row in result["rows"] if row["name"] in names]
+        if self.baseline:  # its counts are those of thrum
+            rows = [dict(row, median=row["baseline"], context_switches=None, futex_calls=None) for row in rows]
+        return rows
 
 
 def machine():
@@ -137,6 +141,8 @@ def plan(args, systems):
             continue
         for workers in work.workers or (FULL_WORKERS if args.full else args.workers):
             add("main", work, workers, systems)
+            if work.baseline:
+                jobs.append(("main", work, workers, System(work.baseline, [args.thrum], baseline=True)))
             if work.name in ALLOCATING:
                 add("main", work, workers, preloaded)
     if args.full or args.scaling:

@@ -35,8 +35,8 @@ class Figure:
         self.median, self.min, self.max = statistics.median(values), min(values), max(values)
         middle = values.index(sorted(values)[(len(values) - 1) // 2])
         ops = sample["ops"][middle] or 1
-        self.switches = sample["context_switches"][middle] / ops
-        futex = sample["futex_calls"][middle]
+        switches, futex = sample["context_switches"][middle], sample["futex_calls"][middle]
+        self.switches = None if switches is None else switches / ops
         self.futexes = None if futex is None else futex / ops
         # What thrum's scheduler did for an operation, by name; peers report no such counts.
         self.did = {k: sample[k][middle] / ops for k in DEEDS if sample.get(k) and sample[k][middle] is not None}

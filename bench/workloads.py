@@ -2,12 +2,14 @@
 
 
 class Workload:
-    """Rows that one piece of work gives. `alias`: what a peer calls the row, where that is not its name."""
+    """Rows that one piece of work gives. `alias`: what a peer calls the row, where that is not its name.
+    `baseline`: what thrum-bench measures beside it, shown as a peer."""
 
-    def __init__(self, rows, what, group, workers=None, alias=None, note=""):
+    def __init__(self, rows, what, group, workers=None, alias=None, note="", baseline=None):
         self.rows = rows.split()
         self.name = self.rows[0]
         self.what, self.set, self.workers, self.alias, self.note = what, group, workers, alias or {}, note
+        self.baseline = baseline
 
     def rows_of(self, system):
         return [self.alias.get(system, {}).get(row, row) for row in self.rows]
@@ -141,6 +143,8 @@ WORKLOADS = [
         ("ts-micro", "micro tasks from a plain thread, one run each"),
         ("ts-micro-again", "the same, ten runs each (50 workers: five)"),
         ("ts-heavy", "with deadlines, wakeups and signals, ten runs each"))] + [
+    W("ready-push", "the queues of fifo alone: one thread pushes a million elements, six pop them", "ts", [1],
+      baseline="a list under a mutex")] + [
     W(name, what, "study", [workers]) for name, what, workers in (
     ("study-spawner", "one fiber starts 1000 that sleep 2 ns and yield, 10 times", 4),
     ("study-spawner-spin", "the same, spinning 2 µs", 4),
