@@ -4,6 +4,9 @@
  * Counted are the resident and swapped pages, the page tables, and the kernel's record of each
  * mapping, before and after; all of it by the fiber. The fibers are blocked for certain when this
  * is read: the scheduler has been idle. Afterwards all are woken and must be counted once each.
+ *
+ * The last rows count the most memory that tasks have resident at a time if each waits for others
+ * that may not have begun. This depends on the order in which a policy takes work.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -11,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/atomic.h"
+#include "base/cc.h"
 #include "harness.h"
 
 /*
@@ -164,6 +169,77 @@ static void run_waiting(const bench_args *args, bench_sample *out) {
     out[1] = bench_span_per_op(&span, n);
 }
 
+/* ---- tasks that wait in groups ---- */
+
+#define GROUP 10
+
+typedef struct group {
+    uint32_t xcame; /* members that have begun */
+    thrum_event all;
+} group;
+
+static struct {
+    group *list;
+    unsigned count;
+    _Alignas(TH_CACHE_LINE) uint32_t xalive; /* members that have begun and not ended */
+    uint32_t xmost;                          /* the most of these at a time */
+} groups;
+
+static void note_most(uint32_t alive) {
+    uint32_t most = th_load_relaxed(&groups.xmost);
+    while (alive > most && !th_cas_relaxed(&groups.xmost, &most, alive)) {
+        continue;
+    }
+}
+
+/* Waits for the last member of its group, which wakes the others. */
+static int join_group(void *arg) {
+    group *g = arg;
+    note_most(th_add_relaxed(&groups.xalive, 1u) + 1);
+    if (th_add_relaxed(&g->xcame, 1u) + 1 == GROUP) {
+        thrum_event_signal(&g->all);
+    } else {
+        bench_ok(thrum_event_wait(&g->all));
+    }
+    th_sub_relaxed(&groups.xalive, 1u);
+    return 0;
+}
+
+static int start_groups(void *arg) {
+    (void)arg;
+    for (unsigned i = 0; i < groups.count * GROUP; i++) {
+        bench_ok(thrum_go(join_group, &groups.list[i / GROUP]));
+    }
+    return 0;
+}
+
+/* The kernel keeps the peak of the pages; a sample's process begins with its present ones. */
+static void run_groups(const bench_args *args, bench_sample *out) {
+    groups.count = bench_scale(args, 100000, 10000) / GROUP;
+    groups.list = calloc(groups.count, sizeof(groups.list[0]));
+    bench_check(groups.list != NULL, "no memory");
+    for (unsigned i = 0; i < groups.count; i++) {
+        thrum_event_init(&groups.list[i].all, THRUM_EVENT_MANUAL, false);
+    }
+    unsigned tasks = groups.count * GROUP;
+    double before = proc_bytes("/proc/self/status", "VmRSS");
+    bench_span span;
+    thrum_sched *sched = bench_start(args);
+    thrum_attr attr = THRUM_ATTR_INIT;
+    attr.sched = sched;
+    bench_span_begin(&span, sched);
+    bench_ok(thrum_go_with(&attr, start_groups, NULL));
+    bench_ok(thrum_sched_wait_done(sched, THRUM_FOREVER));
+    bench_span_end(&span);
+    double peak = proc_bytes("/proc/self/status", "VmHWM");
+    bench_stop(sched);
+    bench_check(groups.xalive == 0, "%u have not ended", groups.xalive);
+    free(groups.list);
+    out[0] = bench_span_value(&span, tasks, (peak - before) / tasks);
+    out[1] = bench_span_value(&span, tasks, groups.xmost);
+    out[2] = bench_span_per_op(&span, tasks);
+}
+
 /* ---- blocked threads ---- */
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
@@ -205,6 +281,8 @@ static void base_threads(const bench_args *args, bench_sample *out) {
     out[1] = (bench_sample){.value = ns / n, .ops = n};
 }
 
+static const unsigned group_workers[] = {2, 0};
+
 static const bench_case cases[] = {
     {.what = "bytes for each of 100,000 blocked fibers; the time to make and block one",
      .rows = {{.name = "blocked-memory",
@@ -237,6 +315,17 @@ static const bench_case cases[] = {
      .workers_min = 1,
      .workers_same = true,
      .run = run_waiting},
+    {.what = "100,000 tasks in groups of ten wait for the last of their group: peak memory in bytes"
+             " a task; the most that have begun and not ended",
+     .rows = {{.name = "groups-memory", .unit = "bytes"},
+              {.name = "groups-alive", .unit = "count"},
+              {.name = "groups-time", .unit = "ns/op"}},
+     .count = 3,
+     .workers_min = 1,
+     .workers_own = group_workers,
+     .fifo_too = true,
+     .global_too = true,
+     .run = run_groups},
 };
 
 const bench_theme bench_memory = {cases, sizeof(cases) / sizeof(cases[0])};

@@ -113,6 +113,8 @@ WORKLOADS = [
     W("sleeps-half sleeps-half-late-p50 sleeps-half-late-p99 sleeps-half-late-max",
       "14,000 tasks sleep 1 to 100 ms, 60 times: CPU time of a sleep; how late it ends", "idle",
       note="libuv's are callbacks of one thread, in whole milliseconds"),
+    W("groups-memory groups-alive groups-time",
+      "100,000 tasks in groups of ten wait for the last of their group: peak memory of a task; most alive", "idle", [2]),
     W("blocking-call", "a fiber makes 10,000 blocking calls, one after the other: a call", "idle",
       note="libuv: the end of each, in its loop, queues the next"),
     W("spawn_many_local", "a task starts 10,000 tasks: a task", "tokio", [4], note=CALLS),
