@@ -66,7 +66,7 @@ bench: ## measure thrum beside its peers, a quarter of an hour or more: bench/re
 bench-full: ## the same with all rows, some of them with 1 to 8 workers; about an hour
 	@$(MAKE) --no-print-directory bench BENCH="--full $(BENCH)"
 
-bench-variants: ## measure thrum's variants against each other, some 20 minutes: bench/results/MACHINE-variants.md, .html, .json; bench/study/README.md
+bench-variants: ## measure thrum's variants against each other, half an hour or more: bench/results/MACHINE-variants.md, .html, .json; bench/study/README.md
 	@tools/build gcc-study thrum-bench
 	@bench/compare.py --variants $(BENCH)
 

@@ -166,7 +166,7 @@ def plan_variants(args):
     thrum = System("thrum", [args.study], thrum=True)
     return [("yard", yard, 1, thrum) for yard in YARDSTICKS] + [
         ("variants", work, work.workers[0] if work.workers else 2, system)
-        for work in WORKLOADS if work.set in SETS["variants"] and (not args.only or work.name in args.only)
+        for work in WORKLOADS if {work.set, work.name} & set(SETS["variants"]) and (not args.only or work.name in args.only)
         for system in variants]
 
 

@@ -113,6 +113,8 @@ WORKLOADS = [
     W("sleeps-half sleeps-half-late-p50 sleeps-half-late-p99 sleeps-half-late-max",
       "14,000 tasks sleep 1 to 100 ms, 60 times: CPU time of a sleep; how late it ends", "idle",
       note="libuv's are callbacks of one thread, in whole milliseconds"),
+    W("sleeps-beside-p50 sleeps-beside-p99",
+      "100 fibers sleep 1 to 100 ms beside 5,000 queued tasks that compute 0.1 ms: how late they wake", "idle", [2]),
     W("groups-memory groups-alive groups-time",
       "100,000 tasks in groups of ten wait for the last of their group: peak memory of a task; most alive", "idle", [2]),
     W("blocking-call", "a fiber makes 10,000 blocking calls, one after the other: a call", "idle",
@@ -169,13 +171,13 @@ TITLES = {"spawn": "Starting tasks", "turns": "Taking turns", "chan": "Channels"
           "marl": "marl's set, beside no peer", "ts": "TaskScheduler's scenarios, beside no peer",
           "study": "Study of variants"}
 
-# How many workers `--full` takes; what is drawn over 1 to 8 workers; what the variants are
-# compared on; what is also measured with another malloc.
+# How many workers `--full` takes; what is drawn over 1 to 8 workers; what is also measured with another malloc;
+# the sets and the workloads on which the variants are compared.
 FULL_WORKERS = [1, 2]
 SCALING = ["spawn", "spawn-external", "yield", "mutex-100", "chan-4-4", "fib", "skynet-join", "skynet-chan", "sort"]
 ALLOCATING = ["spawn", "spawn-joined", "spawn-burst", "spawn-external", "skynet-chan", "skynet-join", "fib", "ping_pong",
               "chained_spawn", "remote_spawn", "spawn_blocking", "spawn_many_remote_idle"]
-SETS = {"variants": ["spawn", "turns", "chan", "parallel", "study"]}
+SETS = {"variants": ["spawn", "turns", "chan", "parallel", "study", "sleeps-beside-p50", "groups-memory"]}
 
 # The variants of the sharded policy's queues in the study's build (study/README.md), and the other policies.
 VARIANTS = [("default", {})] + [
@@ -190,5 +192,6 @@ VARIANTS = [("default", {})] + [
         ("take all", "take-all"),
         ("unbounded mutex queue, steal half, grab batch", "unbounded"),
         ("unbounded mutex queue, steal half, take all", "unbounded,take-all"),
-        ("unbounded mutex queue, steal one, take all", "unbounded,steal-one,take-all"))
+        ("unbounded mutex queue, steal one, take all", "unbounded,steal-one,take-all"),
+        ("ready fibers first at every second pick", "alternate"))
 ] + [("global policy", {"THRUM_POLICY": "global"}), ("fifo policy", {"THRUM_POLICY": "fifo"})]

@@ -10,6 +10,7 @@
 
 th_study th_study_variant;
 th_study_lock th_study_locks[THRUM_WORKERS_MAX];
+th_study_turn th_study_turns[THRUM_WORKERS_MAX];
 
 static bool *field_of(const char *word, size_t length) {
     static const struct {
@@ -22,6 +23,7 @@ static bool *field_of(const char *word, size_t length) {
         {"grab-one", &th_study_variant.grab_one},
         {"unbounded", &th_study_variant.unbounded},
         {"take-all", &th_study_variant.take_all},
+        {"alternate", &th_study_variant.alternate},
     };
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strlen(words[i].word) == length && memcmp(words[i].word, word, length) == 0) {

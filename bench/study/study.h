@@ -6,6 +6,9 @@
 
 #include <stdbool.h>
 
+#include "base/cc.h"
+#include "thrum/config.h"
+
 typedef struct th_study {
     bool mutex;        /* "mutex": each use of a local queue takes a lock */
     bool steal_one;    /* "steal-one": a thief takes one task, not up to half of the queue */
@@ -13,9 +16,17 @@ typedef struct th_study {
     bool grab_one;     /* "grab-one": a worker takes one task from the inject queue at a time */
     bool unbounded;    /* "unbounded": a full local queue grows; sets `mutex` too */
     bool take_all;     /* "take-all": a worker takes as much from a shared queue as fits */
+    bool alternate;    /* "alternate": only every second pick takes ready fibers first */
 } th_study;
 
 /* Constant once main has begun. */
 extern th_study th_study_variant;
+
+/* A worker's turn, with "alternate". */
+typedef struct th_study_turn {
+    _Alignas(TH_CACHE_LINE) bool new_first;
+} th_study_turn;
+
+extern th_study_turn th_study_turns[THRUM_WORKERS_MAX];
 
 #endif

@@ -28,6 +28,44 @@ static int post_inside(void *arg) {
     return 0;
 }
 
+/* ---- ready fibers and tasks that have not begun ---- */
+
+#define EACH 16
+
+static order begun;
+static thrum_event go_on;
+static atomic_int waiting;
+
+static int wait_and_note(void *arg) {
+    (void)arg;
+    atomic_fetch_add(&waiting, 1);
+    CHECK_EQ(thrum_event_wait(&go_on), 0);
+    order_add(&begun, 1);
+    return 0;
+}
+
+static void note_new(thrum_task *self, void *arg) {
+    (void)self;
+    (void)arg;
+    order_add(&begun, 0);
+}
+
+/* Queues tasks, and then makes as many fibers ready. */
+static int queue_both(void *arg) {
+    for (int i = 0; i < EACH; i++) {
+        CHECK_EQ(thrum_go(wait_and_note, NULL), 0);
+    }
+    YIELD_UNTIL(atomic_load(&waiting) == EACH);
+    for (int i = 0; i < EACH; i++) {
+        thrum_task_init(&tasks[i], note_new, NULL);
+        CHECK_EQ(thrum_task_post(arg, &tasks[i]), 0);
+    }
+    thrum_event_signal(&go_on);
+    return 0;
+}
+
+/* ---- counters ---- */
+
 static thrum_metrics metrics_at_end(unsigned workers, bool inside) {
     rig r;
     rig_init(&r);
@@ -88,5 +126,24 @@ TEST(a_worker_takes_as_much_of_the_inject_queue_as_the_variant_says) {
         CHECK(m.runs_inject >= 8);
     }
     holder_end(&held[1]);
+    rig_stop(&r);
+}
+
+TEST(ready_fibers_come_first_as_often_as_the_variant_says) {
+    /* At each pick but those at intervals, of which there are few here; or at every second pick. */
+    rig r;
+    rig_init(&r);
+    r.config.workers = 1;
+    r.config.workers_spare = 0;
+    r.config.wake_hint = false;
+    rig_start(&r);
+    thrum_event_init(&go_on, THRUM_EVENT_MANUAL, false);
+    CHECK_EQ(rig_run(&r, queue_both, r.sched), 0);
+    SPIN_UNTIL(atomic_load(&begun.count) == 2 * EACH);
+    int ready = 0;
+    for (int i = 0; i < EACH; i++) {
+        ready += atomic_load(&begun.seen[i]);
+    }
+    CHECK(th_study_variant.alternate ? ready <= EACH / 2 : ready > EACH / 2);
     rig_stop(&r);
 }

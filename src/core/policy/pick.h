@@ -4,6 +4,7 @@
 #ifndef TH_PICK_H
 #define TH_PICK_H
 
+#include "core/policy/ready_first.h"
 #include "core/ready/deferred.h"
 #include "core/ready/pinned.h"
 #include "core/due/poll.h"
@@ -169,7 +170,8 @@ static TH_ALWAYS_INLINE th_work *th_pick_of_one(th_worker *worker, th_work *(*ta
     if (worker->picks.pinned_runs < TH_PINNED_LIMIT && (work = th_pinned_take(worker))) {
         return work;
     }
-    if ((work = take(worker)) || (work = th_pinned_take(worker))) {
+    work = th_ready_first(worker) ? take(worker) : take_new(worker);
+    if (work || (work = th_pinned_take(worker))) {
         return work;
     }
     return th_pinned_take_yielded(worker);

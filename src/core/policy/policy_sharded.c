@@ -13,6 +13,7 @@
 #include "core/policy/local_queue.h"
 #include "core/policy/pick.h"
 #include "core/policy/policy.h"
+#include "core/policy/ready_first.h"
 #include "core/policy/sharded_steal.h"
 #include "core/policy/steal_backoff.h"
 #include "core/ready/submit.h"
@@ -444,7 +445,8 @@ static th_work *pick(th_worker *worker) {
     }
     worker->picks.pinned_runs = 0;
     /* relaxed: a hint */
-    if (th_unlikely(th_load_relaxed(&worker->xready)) && (work = take_ready(worker))) {
+    if (th_unlikely(th_load_relaxed(&worker->xready)) && th_ready_first(worker) &&
+        (work = take_ready(worker))) {
         return work;
     }
     work = pick_new(worker, th_local_grab(worker));
