@@ -61,6 +61,7 @@
 #endif
 
 #define CALLS (WAKERS + SIGNALS)
+#define DEADLINES (FIRST >= UNTIL || SELF_UNTIL > 0 || (POSTS > 0 && POSTED_AS >= UNTIL))
 
 /* The word. */
 #define WAITING 1
@@ -195,6 +196,7 @@ removed:
 #define IS_DUE(w) (((w) & DUE) != 0)
 #endif
 
+#if DEADLINES
 /* th_timers_fire and th_task_expire. */
 proctype fires(byte t) {
     short w;
@@ -253,17 +255,18 @@ proctype clock() {
        }
     od
 }
+#endif
 
 /* ---- making it due ---- */
 
 /* make_due with stop_waiting: the last access is that of the queue. */
-inline make_due(dormant, last) {
+inline make_due() {
 #if BUG != 21
     timed_remove();
 #endif
     if
 #if BUG != 13
-    :: !(dormant) && passed ->
+    :: !(w & DORMANT) && passed ->
         d_step {
             touch();
             word = word | EXPIRED
@@ -273,7 +276,7 @@ inline make_due(dormant, last) {
     fi;
     d_step {
         submit();
-        open = open - last
+        open--
     }
 #if BUG == 21
     timed_remove()
@@ -281,7 +284,7 @@ inline make_due(dormant, last) {
 }
 
 /* The ghosts' side of a wakeup, a signal or a cancel. */
-inline comes(flag) {
+inline comes() {
     if
     :: flag == WOKEN && !signal -> owed = true
     :: flag == SIGNALED ->
@@ -293,7 +296,7 @@ inline comes(flag) {
 }
 
 /* The step of rouse: the word after `flag` is added. */
-inline add_bit(flag) {
+inline add_bit() {
     if
 #if BUG != 14
     :: flag == WOKEN && (w & SIGNALED)
@@ -304,20 +307,33 @@ inline add_bit(flag) {
 }
 
 /* rouse: the caller's last access, unless it makes the task due. */
-inline rouse(flag, must) {
+inline rouse() {
     d_step {
         touch();
         w = word
     }
     done = false;
     do
-    :: !done && (w & must) == must ->
+#if SERIAL
+    :: !done && flag == CANCELLED && !(w & TAKEN) ->
+#if BUG == 27
+        d_step {
+            touch();
+            word = word | flag
+        }
+#endif
+        open--;
+        break
+    :: !done && (flag != CANCELLED || (w & TAKEN)) ->
+#else
+    :: !done ->
+#endif
         d_step {
             touch();
             if
             :: word == w || BUG == 19 ->
-                comes(flag);
-                add_bit(flag);
+                comes();
+                add_bit();
                 done = true;
                 first = (w & WAITING) && !(w & DUE);
 #if BUG == 4
@@ -331,16 +347,6 @@ inline rouse(flag, must) {
             :: else -> w = word
             fi
         }
-    :: !done && (w & must) != must ->
-        first = false;
-#if BUG == 27
-        d_step {
-            touch();
-            word = word | flag
-        }
-#endif
-        open--;
-        break
     :: done -> break
     od;
 #if BUG == 9
@@ -357,11 +363,12 @@ inline rouse(flag, must) {
     fi;
 #endif
     if
-    :: first -> make_due(w & DORMANT, 1)
+    :: first -> make_due()
     :: else
     fi
 }
 
+/* A waker, a signaller, or a canceller, which may come before the first post beside callers. */
 proctype caller(byte flag) {
     short w;
     byte m;
@@ -369,30 +376,31 @@ proctype caller(byte flag) {
     bool done;
     bool first;
 
-    told++; /* the data that it announces */
-    rouse(flag, 0)
-}
-
-/* thrum_task_cancel. Beside callers it may come before the first post. */
-proctype canceller() {
-    short w;
-    byte m;
-    byte t;
-    bool done;
-    bool first;
-
-    started || CALLS > 0;
-#if SERIAL
-    rouse(CANCELLED, TAKEN)
-#else
-    d_step {
-        touch();
-        m = mark
-    }
     if
-    :: !IS_POSTED(m) -> open--
-    :: else ->
+    :: flag != CANCELLED -> told++ /* the data that it announces */
+#if CANCELS > 0
+    :: flag == CANCELLED && (started || CALLS > 0)
+#endif
+    fi;
+#if CANCELS > 0 && !SERIAL
+    if
+    :: flag == CANCELLED ->
+        d_step {
+            touch();
+            m = mark
+        }
+        if
+        :: !IS_POSTED(m) ->
+            open--;
+            goto refused
+        :: else
+        fi
+    :: else
+    fi;
+#endif
 #if BUG == 18
+    if
+    :: flag == CANCELLED ->
         d_step {
             touch();
             w = word
@@ -409,28 +417,30 @@ proctype canceller() {
             fi
         }
         if
-        :: first -> make_due(w & DORMANT, 1)
+        :: first -> make_due()
         :: else
-        fi
-#else
-        rouse(CANCELLED, 0)
+        fi;
+        goto refused
+    :: else
+    fi;
 #endif
-    fi
-#endif
+    rouse();
+refused:
+    skip
 }
 
 /* th_timers_cancel of a stop: take_one with cancel_timed, of what waits without a deadline. */
-proctype stop(byte t0) {
+#if STOP
+proctype stop(byte t) {
     short w;
     byte m;
-    byte t;
 
     do
     :: OVER -> break
     :: atomic {
-           in_wheel[t0] && kind == WAIT && !lock[t0] ->
-           lock[t0] = true;
-           in_wheel[t0] = false
+           in_wheel[t] && kind == WAIT && !lock[t] ->
+           lock[t] = true;
+           in_wheel[t] = false
        }
        mark_in(false);
        d_step {
@@ -438,19 +448,27 @@ proctype stop(byte t0) {
            w = word;
            word = word | CANCELLED;
            cancelled = true;
-           lock[t0] = false
+           lock[t] = false
        }
        if
-       :: (w & WAITING) && (!(w & DUE) || BUG == 20) -> make_due(true, 0)
+       :: (w & WAITING) && (!(w & DUE) || BUG == 20) ->
+           atomic {
+               !lock[t];
+               touch();
+               assert(!(mark & IN)) /* th_timed_remove finds it taken out */
+           }
+           d_step {
+               submit()
+           }
        :: else
        fi;
        d_step {
            w = 0;
-           m = 0;
-           t = 0
+           m = 0
        }
     od
 }
+#endif
 
 /* ---- posts ---- */
 
@@ -674,68 +692,60 @@ inline post_entered(how, last) {
     fi
 }
 
-inline choose(from) {
+/* Another thread: the first post, and `later` ones. */
+proctype poster(bool later) {
+    short w;
+    byte m;
+    byte t;
+    byte how;
+    bool done;
+
+again:
     if
-    :: from == ANY ->
-        if
-        :: how = NOW
-        :: how = UNTIL
-        :: !started -> how = WAIT
-        fi
-    :: else -> how = from
-    fi
-}
-
-/* Another thread: the first post, and later ones. */
-proctype poster() {
-    short w;
-    byte m;
-    byte t;
-    byte how;
-    bool done;
-
-    choose(FIRST);
-#if SERIAL
-    enter(how, false);
-    assert(done);
-    post_entered(how, 1)
-#else
-    mark_posted(how, false);
-    enqueue(how, 1)
+#if POSTS > 0 && SERIAL
+    :: later && started -> how = POSTED_AS
+#elif POSTS > 0
+    :: atomic {
+           later && lets_go ->
+           lets_go = false;
+           how = POSTED_AS
+       }
 #endif
-}
-
-proctype later_poster() {
-    short w;
-    byte m;
-    byte t;
-    byte how;
-    bool done;
-
+    :: !later -> how = FIRST
+    fi;
+#if FIRST == ANY
+    if
+    :: how == ANY -> how = NOW
+    :: how == ANY && !later -> how = WAIT
+    :: how == ANY -> how = UNTIL
+    :: how != ANY
+    fi;
+#endif
 #if SERIAL
-    started;
-    choose(POSTED_AS);
     enter(how, false);
-    posts_left--;
+    posts_left = posts_left - later;
     if
     :: done -> post_entered(how, 1)
+#if POSTS > 0
     :: else -> open-- /* -EBUSY */
+#endif
     fi
 #else
-    do
-    :: posts_left == 0 -> break
-    :: atomic {
-           lets_go ->
-           lets_go = false
-       }
-       choose(POSTED_AS);
-       mark_posted(how, false);
-       d_step {
-           posts_left--;
-           open = open + (posts_left > 0)
-       }
-       enqueue(how, 1)
-    od
+    mark_posted(how, false);
+#if POSTS > 0
+    d_step {
+        posts_left = posts_left - later;
+        later = true;
+        open = open + (posts_left > 0)
+    }
+#endif
+    enqueue(how, 1);
+#if POSTS > 0
+    if
+    :: posts_left > 0 -> goto again
+    :: else
+    fi
+#endif
 #endif
 }
 
@@ -1045,38 +1055,28 @@ init {
     byte i;
     atomic {
         open = 1 + CALLS + CANCELS;
-        run poster();
+        run poster(false);
+#if SERIAL
         i = 0;
         do
-        :: i < WAKERS -> run caller(WOKEN); i++
+        :: i < POSTS ->
+            open++;
+            run poster(true);
+            i++
         :: else -> break
         od;
+#endif
         i = 0;
         do
-        :: i < SIGNALS -> run caller(SIGNALED); i++
+        :: i < CALLS + CANCELS ->
+            run caller((i < WAKERS -> WOKEN : (i < CALLS -> SIGNALED : CANCELLED)));
+            i++
         :: else -> break
         od;
-#if CANCELS > 0
-        run canceller();
-#endif
-#if CANCELS > 1
-        run canceller();
-#endif
 #if STOP
         run stop(0);
 #endif
-        i = 0;
-#if SERIAL
-        open = open + POSTS;
-        do
-        :: i < POSTS -> run later_poster(); i++
-        :: else -> break
-        od;
-#elif POSTS > 0
-        open = open + 1;
-        run later_poster();
-#endif
-#if FIRST >= UNTIL || SELF_UNTIL > 0 || (POSTS > 0 && POSTED_AS >= UNTIL)
+#if DEADLINES
         run clock();
         run fires(0);
 #if WHEELS > 1
@@ -1085,7 +1085,9 @@ init {
 #endif
         i = 0;
         do
-        :: i < WORKERS -> run worker(); i++
+        :: i < WORKERS ->
+            run worker();
+            i++
         :: else -> break
         od;
         i = 0
