@@ -748,7 +748,7 @@ unannounce:
         :: else -> goto find
         fi
     };
-loose: /* loose_is_ready */
+loose: /* th_poll_loose */
     atomic { look = false; got = edge; edge = 0; hand_out(); goto find };
 
 found:

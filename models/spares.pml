@@ -173,7 +173,7 @@ proctype external() {
 }
 
 #if IDLERS
-proctype idler() { /* a thread in th_quiesce_wait_until, by its count of those that are parked */
+proctype idler() { /* a thread in th_quiesce_wait, by its count of those that are parked */
     atomic { xwaiters = true };
 again:
     atomic {
