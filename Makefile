@@ -119,7 +119,7 @@ mutate: ## run the worlds with each memory order weakened (MUTATE="--only TEXT -
 	@tools/setup ci
 	@tools/run/mutate $(MUTATE)
 
-models: ## verify the models of parking, fifo, spares, select and waits with Spin; models/README.md
+models: ## verify the models of parking, fifo, spares, select, waits and tasks with Spin; models/README.md
 	@tools/setup ci
 	@models/run
 
@@ -127,13 +127,14 @@ coverage: ## count the lines and branches that a part of the tests reaches, agai
 	@tools/setup ci
 	@tools/measure/coverage
 
-check: ## check style, floors, rooms, the documents' tables and prose, places that lack a primitive or option, the headers' comments, the picture of the results, the places that name the version, and the recorded binary interface
+check: ## check style, floors, rooms, the documents' tables and prose, the functions that the models name, places that lack a primitive or option, the headers' comments, the picture of the results, the places that name the version, and the recorded binary interface
 	@tools/check/floors
 	@tools/build gcc-release thrum_static >/dev/null
 	@tools/check/rooms
 	@tools/check/style
 	@tools/check/timing
 	@tools/check/tables
+	@tools/check/models
 	@tools/check/prose
 	@tools/check/missing
 	@tools/run/planted check

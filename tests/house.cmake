@@ -14,7 +14,7 @@ if(THRUM_SANITIZE OR CMAKE_CROSSCOMPILING OR NOT CMAKE_BUILD_TYPE STREQUAL "Rele
 endif()
 
 # Those that only compile, and those that `make check` runs as well: in .ci/run and `make test-full`, not in `make test`.
-set(house_full floors style checks_can_fail tables prose reference rooms amalgamation links pages version rehearse headers cpp_pages cpp_refused
+set(house_full floors style checks_can_fail tables models prose reference rooms amalgamation links pages version rehearse headers cpp_pages cpp_refused
   compile_time snippets ports install meson plain_c mpi_model)
 
 function(house_test name)
@@ -33,6 +33,7 @@ house_test(checks_can_fail ${PROJECT_SOURCE_DIR}/tools/check/self-test)
 find_program(THRUM_PYTHON python3)
 if(THRUM_PYTHON)
   house_test(tables ${PROJECT_SOURCE_DIR}/tools/check/tables)
+  house_test(models ${PROJECT_SOURCE_DIR}/tools/check/models)
   house_test(prose ${PROJECT_SOURCE_DIR}/tools/check/prose)
   house_test(missing ${PROJECT_SOURCE_DIR}/tools/check/missing)
   house_test(reference ${PROJECT_SOURCE_DIR}/tools/release/reference --check)
