@@ -39,12 +39,16 @@ static size_t committed(uintptr_t low, uintptr_t high) {
     return sum;
 }
 
-/* Of the stack that the caller is on; and that its limit is where its guard says. */
+/*
+ * Of the stack that the caller is on; and that its limit is where its guard says. The first query
+ * may make the stack grow, so the limit is read after it; the others need no more room.
+ */
 static size_t own_committed(void) {
     ULONG_PTR low, high;
     uintptr_t limit;
-    __asm__ volatile("movq %%gs:%c1, %0" : "=r"(limit) : "i"(offsetof(NT_TIB, StackLimit)));
     GetCurrentThreadStackLimits(&low, &high);
+    (void)ask(low);
+    __asm__ volatile("movq %%gs:%c1, %0" : "=r"(limit) : "i"(offsetof(NT_TIB, StackLimit)));
     CHECK(limit > low && limit < (uintptr_t)&limit);
     MEMORY_BASIC_INFORMATION above = ask(limit);
     MEMORY_BASIC_INFORMATION guard = ask(limit - 1);
