@@ -286,6 +286,36 @@ TEST(a_question_outlives_the_thread_that_asked_it) {
     watched_close(&w);
 }
 
+typedef struct asker {
+    watched w;
+    atomic_bool asked;
+} asker;
+
+static void *asks_and_ends_at_once(void *arg) {
+    asker *a = arg;
+    (void)asks_and_ends(&a->w);
+    atomic_store(&a->asked, true);
+    return NULL;
+}
+
+TEST(an_answer_that_comes_as_its_thread_ends_is_not_lost) {
+    /* Under wine, that thread would have written it. */
+    asker a;
+    pthread_t thread;
+    watched_open(&a.w);
+    for (int i = 0; i < SCALED(200); i++) {
+        atomic_store(&a.asked, false);
+        CHECK_EQ(pthread_create(&thread, NULL, asks_and_ends_at_once, &a), 0);
+        while (!atomic_load(&a.asked)) {
+        }
+        put(a.w.fds[1], "x");
+        CHECK_EQ(next_bits(&a.w, far_off()), TH_OS_IN);
+        CHECK_EQ(read_byte(&a.w), 1);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+    }
+    watched_close(&a.w);
+}
+
 /* ---- several threads ---- */
 
 typedef struct waiter {

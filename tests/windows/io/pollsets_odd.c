@@ -1,7 +1,7 @@
 /*
  * pollsets_odd.c: sets of descriptors where the system refuses a question, or is late or early.
  */
-/* wrap: th_afd_ask th_poll_take_all th_os_now SetThreadpoolTimer */
+/* wrap: th_afd_ask th_afd_take th_poll_take_all th_os_now SetThreadpoolTimer */
 #include "windows/watched.h"
 
 static SOCKET refused; /* for which nothing can be asked */
@@ -37,6 +37,40 @@ TEST(what_cannot_be_asked_holds_up_nobody) {
     CHECK_EQ(th_os_pollset_wait(&w.set, &event, 1, far_off()), 1);
     CHECK_EQ(event.key, 8);
     CHECK_EQ(event.bits, TH_OS_OUT);
+    watched_close(&w);
+}
+
+static bool unwritten; /* packets come, but requests stay as they were asked */
+
+unsigned __real_th_afd_take(HANDLE port, th_afd_request *requests[], unsigned max,
+                            int64_t deadline);
+unsigned __wrap_th_afd_take(HANDLE port, th_afd_request *requests[], unsigned max,
+                            int64_t deadline);
+
+unsigned __wrap_th_afd_take(HANDLE port, th_afd_request *requests[], unsigned max,
+                            int64_t deadline) {
+    const unsigned n = __real_th_afd_take(port, requests, max, deadline);
+    for (unsigned i = 0; unwritten && i < n; i++) {
+        if (requests[i]) {
+            requests[i]->status.Status = STATUS_PENDING;
+            requests[i]->poll.count = 1;
+            requests[i]->poll.events = TH_AFD_RECEIVE | TH_AFD_CLOSED;
+            unwritten = false;
+        }
+    }
+    return n;
+}
+
+TEST(an_answer_that_nobody_has_written_is_asked_for_again) {
+    /* So it is under wine if the thread that asked ends as the answer comes. */
+    watched w;
+    watched_open(&w);
+    CHECK_EQ(read_byte(&w), -EAGAIN);
+    CHECK_EQ(next_bits(&w, 0), 0);
+    unwritten = true;
+    put(w.fds[1], "x");
+    CHECK_EQ(next_bits(&w, far_off()), TH_OS_IN);
+    CHECK(!unwritten);
     watched_close(&w);
 }
 

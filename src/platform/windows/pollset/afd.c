@@ -98,8 +98,13 @@ int th_afd_ask(const th_afd *afd, th_afd_request *request, SOCKET base, ULONG ev
                                                                       : -ENOMEM;
 }
 
+/*
+ * Under wine the thread that has asked writes the answer. If it ends meanwhile, the packet comes
+ * all the same, and the request is as it was: its events are those that were asked for.
+ */
 ULONG th_afd_answer(const th_afd_request *request) {
-    return request->status.Status < 0 || !request->poll.count ? 0 : request->poll.events;
+    const LONG status = request->status.Status;
+    return status < 0 || status == STATUS_WAITS || !request->poll.count ? 0 : request->poll.events;
 }
 
 void th_afd_cancel(const th_afd *afd, th_afd_request *request) {

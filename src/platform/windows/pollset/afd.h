@@ -65,7 +65,7 @@ SOCKET th_afd_base(SOCKET s);
  * or a code, -EBADF if there is no such socket.
  */
 int th_afd_ask(const th_afd *afd, th_afd_request *request, SOCKET base, ULONG events);
-/* Its answer: events, or 0 if it was given up (th_afd_cancel, the system). */
+/* Its answer: events, or 0 if there is none (th_afd_cancel, the end of the thread that asked). */
 ULONG th_afd_answer(const th_afd_request *request);
 /* Has it come back soon. */
 void th_afd_cancel(const th_afd *afd, th_afd_request *request);
