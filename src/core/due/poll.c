@@ -358,7 +358,9 @@ bool th_poll_help(th_worker *worker) {
         }
         /* relaxed: a figure; two that look at the same time do no harm */
         uint64_t at = th_load_relaxed(&other->poller.xlooked_at);
-        if (th_os_ticks_ns(th_os_ticks() - at) >= TH_POLL_HELP_NS) {
+        const uint64_t now = th_os_ticks();
+        if (th_os_ticks_ns(now - at) >= TH_POLL_HELP_NS) {
+            th_store_relaxed(&other->poller.xstill_at, now); /* relaxed: as above */
             any = look(worker, &other->poller, false) || any;
         }
     }

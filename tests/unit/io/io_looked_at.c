@@ -12,7 +12,7 @@ typedef struct scene {
     rig r;
     ends e;
     atomic_int got;
-    atomic_bool computes, out;
+    atomic_bool computes, looks, out;
 } scene;
 
 static int reads_one(void *arg) {
@@ -74,6 +74,49 @@ TEST(others_look_when_a_worker_computes) {
         ends_close(&s.e);
         rig_stop(&s.r);
     }
+}
+
+static int looks_late(void *arg) {
+    scene *s = arg;
+    th_worker *self = th_here();
+    th_worker *other = &s->r.sched->workers[0];
+    atomic_store(&s->looks, true);
+    SPIN_UNTIL(atomic_load(&s->computes));
+    th_store_relaxed(&other->poller.xlooked_at, 0); /* long ago */
+    CHECK(!th_poll_help(self));
+    CHECK(th_poll_begin_watch(self));
+    return 0;
+}
+
+TEST(a_look_that_comes_late_finds_that_a_worker_stands_still) {
+    /* A sentinel whose rounds come late looks in each; it waits for the other set all the same. */
+    scene s = {.got = 0};
+    thrum_attr attrs[2];
+    thrum_handle *late;
+    if (check_env("THRUM_WORKERS", 1) != 2) {
+        CHECK_SKIP("others would look, too");
+    }
+    rig_init(&s.r);
+    s.r.config.workers_spare = 0;
+    rig_start(&s.r);
+    for (int i = 0; i < 2; i++) {
+        attrs[i] = rig_attr(&s.r);
+        attrs[i].flags = THRUM_PINNED;
+        attrs[i].worker = i;
+    }
+    ends_open_half(&s.e, UNIX);
+    CHECK_EQ(thrum_spawn_with(&late, &attrs[1], looks_late, &s), 0);
+    SPIN_UNTIL(atomic_load(&s.looks));
+    CHECK_EQ(thrum_go_with(&attrs[0], reads_one, &s), 0);
+    SPIN_UNTIL(io_awaits(s.e.io[0], THRUM_IO_READ));
+    CHECK_EQ(thrum_go_with(&attrs[0], computes, &s), 0);
+    CHECK_EQ(thrum_join(late, NULL), 0);
+    atomic_store(&s.out, true);
+    put(s.e.fds[1], "x");
+    SPIN_UNTIL(atomic_load(&s.got) == 1);
+    rig_wait_done(&s.r);
+    ends_close(&s.e);
+    rig_stop(&s.r);
 }
 
 TEST(a_spare_looks_when_all_workers_are_held_up) {
