@@ -303,7 +303,7 @@ TEST(an_answer_that_comes_as_its_thread_ends_is_not_lost) {
     asker a;
     pthread_t thread;
     watched_open(&a.w);
-    for (int i = 0; i < SCALED(200); i++) {
+    for (int i = 0; i < SCALED(50); i++) {
         atomic_store(&a.asked, false);
         CHECK_EQ(pthread_create(&thread, NULL, asks_and_ends_at_once, &a), 0);
         while (!atomic_load(&a.asked)) {
