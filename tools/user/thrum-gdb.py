@@ -1,13 +1,13 @@
 """
 Use it to look at fibers in a debugger or in a core.
 
-Fibers, workers and tasks in gdb, in a running program and in a core: gdb 11 or newer, x86_64 and
-aarch64, the library with -g. docs/debugging.md tells how gdb finds this by itself; or
+Shows fibers, workers and tasks in gdb, in a running program and in a core. It needs gdb 11 or newer,
+x86_64 or aarch64, and the library with -g. docs/debugging.md describes how gdb loads it by itself; or
 
     (gdb) source tools/user/thrum-gdb.py
 
-`help thrum` lists the commands. It reads memory, and neither calls anything in the program nor
-writes to its registers or memory. So it works where the program does not go on, and in cores.
+`help thrum` lists the commands. They only read memory: they call nothing in the program and write
+neither registers nor memory. So they also work in cores, and in programs that hang.
 """
 import struct
 
