@@ -24,17 +24,17 @@ static const char help[] =
     "                         64 at least. A path has at most 1023 bytes, whatever this is\n"
     "      --body BYTES       of a request's body (1048576)\n"
     "      --bodies BYTES     of all bodies in memory at a time (67108864)\n"
-    "      --head-time S      seconds for a request's head to come (10)\n"
+    "      --head-time S      seconds until a request's head is complete (10)\n"
     "      --body-time S      ... and its body (30)\n"
-    "      --write-time S     ... for 64 KiB of an answer to be taken (10)\n"
+    "      --write-time S     ... until the peer has taken 64 KiB of an answer (10)\n"
     "      --idle-time S      ... between two requests (60)\n"
-    "      --drain-time S     ... for what has begun when SIGTERM or SIGINT comes (10)\n"
+    "      --drain-time S     ... for begun requests after SIGTERM or SIGINT (10)\n"
     "      --linger-time S    ... to read on after a refusal, so that the answer arrives (30)\n"
-    "      --linger-idle-time S  ... the same, while nothing comes (5)\n"
-    "      --trace FILE       where to write, at the end, what the workers did last\n"
+    "      --linger-idle-time S  ... the same, while nothing arrives (5)\n"
+    "      --trace FILE       where to write the last events of the workers at the end\n"
     "      --help\n"
     "\n"
-    "The exit status is 0 when all that had begun was answered, 1 when something failed, 2 for a\n"
+    "The exit status is 0 if all begun requests were answered, 1 if something failed, 2 for a\n"
     "wrong command line.\n";
 
 /* Long options without a letter, in the order of the table. */

@@ -18,10 +18,10 @@ static const char usage[] =
     "  -m  memory for keys and values (256m; k, m and g are units); a quarter more for long "
     "requests\n"
     "  -v  the longest key or value (16m; 512m at most)\n"
-    "  -c  connections at a time (10000; fewer where the system has fewer descriptors)\n"
-    "  -i  a client that says nothing for so long is sent away (300)\n"
-    "  -w  and so is one that takes longer to read an answer (60)\n"
-    "  -d  how long connections may go on after SIGTERM or SIGINT (5)\n";
+    "  -c  connections at a time (10000; fewer if the system has fewer descriptors)\n"
+    "  -i  seconds until a silent client is disconnected (300)\n"
+    "  -w  seconds until a client that reads no answer is disconnected (60)\n"
+    "  -d  seconds for which connections continue after SIGTERM or SIGINT (5)\n";
 
 /* Reads a number from 1 to `max`, with a unit if there may be one. Returns 0 when it is none. */
 static size_t read_number(const char *text, bool has_unit, size_t max) {
