@@ -28,8 +28,8 @@ typedef struct thrum_metrics {
 
     /* Work that was run, by its origin; the sum of the five is all work that was run. */
     uint64_t runs_lifo;   /* from the LIFO slot */
-    uint64_t runs_ring;   /* from the worker's own queues */
-    uint64_t runs_inject; /* from queues that all workers share */
+    uint64_t runs_ring;   /* from the worker's own queues, wherever it was queued before */
+    uint64_t runs_inject; /* taken from a queue that all workers share and run at once */
     uint64_t runs_stolen; /* taken from another worker and run at once */
     uint64_t runs_pinned; /* from the pinned inbox */
 
@@ -57,7 +57,8 @@ typedef struct thrum_metrics {
     uint64_t yields;   /* yields that let others pass */
 
     uint64_t stacks_created;   /* fibers that were set up */
-    uint64_t stacks_reused;    /* fibers taken from a cache */
+    uint64_t stacks_reused;    /* idle fibers that workers took from the scheduler's store; the
+                                  reuse of a worker's own idle fibers does not count */
     uint64_t stacks_freed;     /* stacks given back to the system */
     uint64_t stack_high_water; /* the most bytes of a stack in use, when it was kept or parked */
 

@@ -149,8 +149,8 @@ typedef struct field {
 
 static const field fields[] = {
     FIELD(runs_lifo, COUNTER, "Work run from the LIFO slot."),
-    FIELD(runs_ring, COUNTER, "Work run from the worker's own queue."),
-    FIELD(runs_inject, COUNTER, "Work run from the inject queue."),
+    FIELD(runs_ring, COUNTER, "Work run from the worker's own queues."),
+    FIELD(runs_inject, COUNTER, "Work taken from a shared queue and run at once."),
     FIELD(runs_stolen, COUNTER, "Work taken from another worker and run at once."),
     FIELD(runs_pinned, COUNTER, "Work run from the pinned inbox."),
     FIELD(tasks_started, COUNTER, "Task bodies begun."),
@@ -173,7 +173,7 @@ static const field fields[] = {
     FIELD(suspends, COUNTER, "Waits that gave up the worker."),
     FIELD(yields, COUNTER, "Yields that gave way to other work."),
     FIELD(stacks_created, COUNTER, "Fibers that were set up."),
-    FIELD(stacks_reused, COUNTER, "Fibers taken from a cache."),
+    FIELD(stacks_reused, COUNTER, "Idle fibers taken from the scheduler's store."),
     FIELD(stacks_freed, COUNTER, "Stacks given back to the system."),
     FIELD(stack_high_water, MAXIMUM, "The most of a stack seen in use, in bytes."),
     FIELD(blocking_calls, ALL_COUNTER, "Calls that went to the blocking pool."),
