@@ -1,9 +1,14 @@
 /*
- * marl/deprecated.h: a mark for declarations that will be removed. The scheduler's old getters and
- * setters are absent: use Scheduler::Config.
+ * marl/deprecated.h: a mark for declarations that will be removed. The scheduler's old constructor,
+ * getters and setters are declared unless the program sets the first macro to 0. They warn, unless
+ * it sets the second one to 0.
  */
 #ifndef THRUM_COMPAT_MARL_DEPRECATED_H
 #define THRUM_COMPAT_MARL_DEPRECATED_H
+
+#ifndef MARL_ENABLE_DEPRECATED_SCHEDULER_GETTERS_SETTERS
+#define MARL_ENABLE_DEPRECATED_SCHEDULER_GETTERS_SETTERS 1
+#endif
 
 #ifndef MARL_WARN_DEPRECATED
 #define MARL_WARN_DEPRECATED 1

@@ -55,9 +55,12 @@ struct Allocation {
     };
 
     struct Request {
-        std::size_t size = 0;           /* bytes */
-        std::size_t alignment = 0;      /* bytes, a power of two; 0: any */
-        bool useGuards = false;         /* whether a page before and one after it fault */
+        std::size_t size = 0;      /* bytes */
+        std::size_t alignment = 0; /* bytes, a power of two; 0: any */
+        union {
+            bool useGuards = false; /* whether a page before and one after it fault */
+            bool use_guards;        /* its older name */
+        };
         Usage usage = Usage::Undefined; /* for statistics */
     };
 

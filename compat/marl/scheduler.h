@@ -94,14 +94,15 @@ class Scheduler {
         /*
          * Waits until the predicate is true. It is looked at when this is called, and after each
          * notify, with the lock held; the lock is unlocked meanwhile. Only for the current fiber.
+         * The lock may also be one of the standard's.
          */
-        void wait(marl::lock &lock, const Predicate &pred) {
+        template <typename Lock> void wait(Lock &lock, const Predicate &pred) {
             list.wait(lock, THRUM_FOREVER, pred);
         }
 
         /* As above, until the instant. Returns whether the predicate is true. */
-        template <typename Clock, typename Duration>
-        bool wait(marl::lock &lock, const std::chrono::time_point<Clock, Duration> &timeout,
+        template <typename Lock, typename Clock, typename Duration>
+        bool wait(Lock &lock, const std::chrono::time_point<Clock, Duration> &timeout,
                   const Predicate &pred) {
             return list.wait(lock, detail::deadline_at(timeout), pred);
         }
@@ -138,6 +139,30 @@ class Scheduler {
     };
 
     Scheduler(const Config &config);
+
+#if MARL_ENABLE_DEPRECATED_SCHEDULER_GETTERS_SETTERS
+    MARL_DEPRECATED(139, "use Scheduler::Config")
+    Scheduler(Allocator *allocator = Allocator::Default)
+        : Scheduler(Config().setAllocator(allocator)) {
+    }
+
+    /* Called on the worker threads that a later setWorkerThreadCount starts. */
+    MARL_DEPRECATED(139, "use Scheduler::Config")
+    void setThreadInitializer(const std::function<void()> &initializer);
+    MARL_DEPRECATED(139, "use Scheduler::Config")
+    const std::function<void()> &getThreadInitializer() {
+        return thread_initializer;
+    }
+
+    /*
+     * Ends all worker threads and starts as many. Only the calling thread may have bound the
+     * scheduler, and no task may have been scheduled.
+     */
+    MARL_DEPRECATED(139, "use Scheduler::Config") void setWorkerThreadCount(int count);
+    MARL_DEPRECATED(139, "use Scheduler::Config") int getWorkerThreadCount() {
+        return cfg.workerThread.count;
+    }
+#endif
 
     /* Waits until the scheduler is unbound from all threads, then for all of its tasks. */
     ~Scheduler();
@@ -195,6 +220,8 @@ class Scheduler {
         return here().scheduler;
     }
 
+    void start();
+
     static thrum_key fiber_key();
     Fiber *take_fiber(bool of_thread);
     static void give_fiber(void *fiber);
@@ -212,7 +239,8 @@ class Scheduler {
     static void free(void *self, void *ptr) noexcept;
 
     Config cfg;
-    const bool policy_given; /* whether worker threads are tied to processors */
+    std::function<void()> thread_initializer; /* of setThreadInitializer */
+    const bool policy_given;                  /* whether worker threads are tied to processors */
     thrum_sched *sched = nullptr;
 
     std::mutex fibers_mutex;
@@ -222,6 +250,10 @@ class Scheduler {
 
 inline Scheduler::Scheduler(const Config &config)
     : cfg(config), policy_given(config.workerThread.affinityPolicy != nullptr) {
+    start();
+}
+
+inline void Scheduler::start() {
     if (!policy_given && cfg.workerThread.count > 0) {
         cfg.workerThread.affinityPolicy =
             Thread::Affinity::Policy::anyOf(Thread::Affinity::all(cfg.allocator), cfg.allocator);
@@ -263,6 +295,29 @@ inline Scheduler::~Scheduler() {
         cfg.allocator->destroy(fiber);
     }
 }
+
+#if MARL_ENABLE_DEPRECATED_SCHEDULER_GETTERS_SETTERS
+inline void Scheduler::setThreadInitializer(const std::function<void()> &initializer) {
+    thread_initializer = initializer;
+    cfg.workerThread.initializer = nullptr;
+    if (initializer) {
+        cfg.workerThread.initializer = [initializer](int) { initializer(); };
+    }
+}
+
+inline void Scheduler::setWorkerThreadCount(int count) {
+    const bool was_bound = bound() == this;
+    if (was_bound) {
+        unbind();
+    }
+    detail::must("marl::Scheduler::setWorkerThreadCount", thrum_sched_stop(sched));
+    cfg.workerThread.count = count;
+    start();
+    if (was_bound) {
+        bind();
+    }
+}
+#endif
 
 inline void Scheduler::bind() {
     MARL_ASSERT(!get(), "marl::Scheduler::bind(): one is bound to this thread already")
