@@ -1,7 +1,8 @@
 /*
  * A queue of pointers for one producer and many consumers. It consists of sub-queues of one size.
  * In a sub-queue an item is taken by one atomic step; a lock is taken when a sub-queue begins or
- * ends. Each consumer is an object of its own, which keeps its sub-queue alive.
+ * ends. Each consumer is an object of its own. A sub-queue is used again when its items are taken,
+ * no consumer is in it or in one before it, and the producer has left it.
  */
 #ifndef THRUM_COMPAT_MG_BOX_MULTICONSUMERQUEUE_H
 #define THRUM_COMPAT_MG_BOX_MULTICONSUMERQUEUE_H
@@ -20,9 +21,9 @@ template <typename T> class MultiConsumerQueueConsumer;
 template <typename T> class MultiConsumerQueue {
   public:
     explicit MultiConsumerQueue(uint32_t subQueueSize)
-        : size_(subQueueSize), count_(0), consumers_(0), pending_(0), unusedCount_(0) {
+        : size_(subQueueSize), count_(0), consumers_(0), pending_(0) {
         MG_BOX_ASSERT(subQueueSize > 0);
-        first_ = std::make_shared<SubQueue>(subQueueSize);
+        first_ = Make();
         written_ = first_;
     }
     MultiConsumerQueue(const MultiConsumerQueue &) = delete;
@@ -36,17 +37,16 @@ template <typename T> class MultiConsumerQueue {
         bool wasFlushed = PushPending(item);
         return FlushPending() || wasFlushed;
     }
-    /* Consumers see the item after the next flush, or when the sub-queue is full. */
+    /* Consumers see the item after the next flush, or when the sub-queue after its own begins. */
     bool PushPending(T *item) {
-        SubQueue *sub = written_.get();
-        sub->items[sub->written++] = item;
-        pending_++;
-        if (sub->written < size_) {
-            return false;
+        bool wasFlushed = false;
+        if (written_->written == size_) {
+            wasFlushed = FlushPending();
+            Next();
         }
-        bool wasEmpty = FlushPending();
-        written_ = Next();
-        return wasEmpty;
+        written_->items[written_->written++] = item;
+        pending_++;
+        return wasFlushed;
     }
     bool FlushPending() {
         uint32_t flushed = pending_;
@@ -63,9 +63,8 @@ template <typename T> class MultiConsumerQueue {
     void Reserve(uint32_t count) {
         MutexLock lock(mutex_);
         while (uint64_t(unused_.size() + 1) * size_ < count) {
-            unused_.push_back(std::make_shared<SubQueue>(size_));
+            unused_.push_back(Make());
         }
-        unusedCount_.StoreRelaxed(static_cast<uint32_t>(unused_.size()));
     }
 
     uint32_t Count() {
@@ -74,61 +73,81 @@ template <typename T> class MultiConsumerQueue {
     uint32_t ConsumerCount() {
         return consumers_.LoadRelaxed();
     }
-    /* Those that hold items, and those that are kept for later. */
+    /* Those that are in use, and those that are kept for later. */
     uint32_t SubQueueCount() {
         MutexLock lock(mutex_);
-        uint32_t count = unusedCount_.LoadRelaxed();
-        for (SubQueue *sub = first_.get(); sub; sub = sub->next.get()) {
-            count++;
-        }
-        return count;
+        return static_cast<uint32_t>(all_.size());
     }
 
   private:
     friend class MultiConsumerQueueConsumer<T>;
 
     struct SubQueue {
-        explicit SubQueue(uint32_t size) : items(size), ready(0), taken(0), written(0) {
+        explicit SubQueue(uint32_t size) : items(size) {
+            Reset();
+        }
+        void Reset() {
+            ready.StoreRelaxed(0);
+            taken.StoreRelaxed(0);
+            written = 0;
+            users = 0;
+            next = nullptr;
         }
         std::vector<T *> items;
-        AtomicU32 ready;                /* how many of them consumers may take */
-        AtomicU32 taken;                /* how many they have taken */
-        uint32_t written;               /* how many the producer has written */
-        std::shared_ptr<SubQueue> next; /* with the lock */
+        AtomicU32 ready;  /* how many of them consumers may take */
+        AtomicU32 taken;  /* how many they have taken */
+        uint32_t written; /* how many the producer has written */
+        uint32_t users;   /* how many consumers are in it: with the lock, as the next */
+        SubQueue *next;
     };
 
-    /* A new sub-queue behind the last one, by the producer. */
-    std::shared_ptr<SubQueue> Next() {
+    SubQueue *Make() {
+        all_.emplace_back(new SubQueue(size_));
+        return all_.back().get();
+    }
+    /* The producer goes on to a new sub-queue, or to one that is used again. */
+    void Next() {
         MutexLock lock(mutex_);
-        std::shared_ptr<SubQueue> sub;
+        SubQueue *sub;
         if (unused_.empty()) {
-            sub = std::make_shared<SubQueue>(size_);
+            sub = Make();
         } else {
             sub = unused_.back();
             unused_.pop_back();
-            unusedCount_.StoreRelaxed(static_cast<uint32_t>(unused_.size()));
         }
         written_->next = sub;
+        written_ = sub;
+    }
+    /* A consumer enters the first sub-queue that has items left, or is the last. */
+    SubQueue *Enter() {
+        MutexLock lock(mutex_);
+        SubQueue *sub = first_;
+        while (sub->next && sub->taken.LoadRelaxed() == size_) {
+            sub = sub->next;
+        }
+        sub->users++;
         return sub;
     }
-    /* The sub-queue with the first item that is not taken, or an empty one. */
-    std::shared_ptr<SubQueue> First() {
+    void Leave(SubQueue *sub) {
         MutexLock lock(mutex_);
-        while (first_->next && first_->taken.LoadRelaxed() == size_) {
-            first_ = std::shared_ptr<SubQueue>(first_->next);
+        sub->users--;
+        while (first_->next && first_->users == 0 && first_->taken.LoadRelaxed() == size_) {
+            SubQueue *ended = first_;
+            first_ = ended->next;
+            ended->Reset();
+            unused_.push_back(ended);
         }
-        return first_;
     }
 
     const uint32_t size_;
     AtomicU32 count_;
     AtomicU32 consumers_;
-    std::shared_ptr<SubQueue> written_; /* the producer's, like the next two */
+    SubQueue *written_; /* the producer's, like the next one */
     uint32_t pending_;
-    AtomicU32 unusedCount_;
-    Mutex mutex_; /* the list of sub-queues, and the unused ones */
-    std::shared_ptr<SubQueue> first_;
-    std::vector<std::shared_ptr<SubQueue>> unused_;
+    Mutex mutex_; /* the following ones, and the list of sub-queues */
+    SubQueue *first_;
+    std::vector<SubQueue *> unused_;
+    std::vector<std::unique_ptr<SubQueue>> all_;
 };
 
 template <typename T> class MultiConsumerQueueConsumer {
@@ -147,13 +166,13 @@ template <typename T> class MultiConsumerQueueConsumer {
         MG_DEV_ASSERT(!queue_);
         queue_ = queue;
         queue_->consumers_.Increment();
-        sub_ = queue_->First();
+        sub_ = queue_->Enter();
     }
     void Detach() {
         if (queue_) {
+            queue_->Leave(sub_);
             queue_->consumers_.Decrement();
             queue_ = nullptr;
-            sub_.reset();
         }
     }
 
@@ -170,17 +189,18 @@ template <typename T> class MultiConsumerQueueConsumer {
             if (at < queue_->size_) {
                 return nullptr;
             }
-            auto next = queue_->First();
-            if (next == sub_) {
+            auto left = sub_;
+            sub_ = queue_->Enter();
+            queue_->Leave(left);
+            if (sub_ == left) {
                 return nullptr;
             }
-            sub_ = next;
         }
     }
 
   private:
     MultiConsumerQueue<T> *queue_ = nullptr;
-    std::shared_ptr<typename MultiConsumerQueue<T>::SubQueue> sub_;
+    typename MultiConsumerQueue<T>::SubQueue *sub_ = nullptr;
 };
 
 } // namespace box

@@ -213,6 +213,52 @@ TEST(a_queue_of_many_consumers) {
     CHECK(consumer.Pop() == &items[0] && consumer.Pop() == &items[1] && !consumer.Pop());
 }
 
+TEST(a_queue_of_many_consumers_begins_a_sub_queue_late) {
+    /* A full sub-queue is flushed by the push of the item after it, which begins the next one. */
+    std::vector<Item> items(7);
+    mg::box::MultiConsumerQueue<Item> queue(3);
+    mg::box::MultiConsumerQueueConsumer<Item> consumer(&queue);
+    for (size_t i = 0; i < 3; i++) {
+        CHECK(!queue.PushPending(&items[i]));
+    }
+    CHECK(queue.Count() == 0 && queue.SubQueueCount() == 1 && !consumer.Pop());
+    CHECK(queue.PushPending(&items[3]));
+    CHECK(queue.Count() == 3 && queue.SubQueueCount() == 2);
+    CHECK(consumer.Pop() == &items[0]);
+    CHECK(!queue.FlushPending() && !queue.FlushPending());
+    CHECK_EQ(queue.Count(), 3);
+}
+
+TEST(a_queue_of_many_consumers_uses_its_sub_queues_again) {
+    /* As soon as their items are taken, and no consumer is in one of them or before it. */
+    std::vector<Item> items(8);
+    mg::box::MultiConsumerQueue<Item> queue(2);
+    mg::box::MultiConsumerQueueConsumer<Item> ahead(&queue);
+    mg::box::MultiConsumerQueueConsumer<Item> behind(&queue);
+    const auto push = [&](size_t from, size_t to) {
+        for (size_t i = from; i < to; i++) {
+            queue.Push(&items[i]);
+        }
+    };
+    push(0, 6);
+    for (size_t i = 0; i < 4; i++) {
+        CHECK(ahead.Pop() == &items[i]);
+    }
+    CHECK_EQ(queue.SubQueueCount(), 3);
+    ahead.Detach();
+    push(6, 7);
+    CHECK_EQ(queue.SubQueueCount(), 4);
+    behind.Detach();
+    push(7, 8);
+    push(0, 4);
+    CHECK_EQ(queue.SubQueueCount(), 4);
+    ahead.Attach(&queue);
+    for (size_t i : {4, 5, 6, 7, 0, 1, 2, 3}) {
+        CHECK(ahead.Pop() == &items[i]);
+    }
+    CHECK(!ahead.Pop());
+}
+
 TEST(threads_and_times) {
     /* A thread ends when it is asked to; limits of time are points and durations. */
     mg::box::Signal signal;
