@@ -59,6 +59,12 @@
     T FetchBitAnd##suffix(const T &value) {                                                        \
         return value_.fetch_and(value, std::memory_order_##order);                                 \
     }                                                                                              \
+    void BitOr##suffix(const T &value) {                                                           \
+        value_.fetch_or(value, std::memory_order_##order);                                         \
+    }                                                                                              \
+    void BitAnd##suffix(const T &value) {                                                          \
+        value_.fetch_and(value, std::memory_order_##order);                                        \
+    }                                                                                              \
     bool CmpExchgWeak##suffix(T &expected, const T &value) {                                       \
         return value_.compare_exchange_weak(expected, value, std::memory_order_##order,            \
                                             std::memory_order_##failed);                           \

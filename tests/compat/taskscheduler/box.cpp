@@ -282,6 +282,8 @@ TEST(threads_and_times) {
     int32_t expected = 4;
     CHECK(!word.CmpExchgStrong(expected, 5) && expected == 3);
     CHECK(word.FetchAdd(2) == 3 && word.SubFetch(1) == 4 && word.FetchBitOr(3) == 4);
-    CHECK_EQ(word.Load(), 7);
+    word.BitOr(8);
+    word.BitAndAcquire(13);
+    CHECK_EQ(word.Load(), 13);
     CHECK(mg::box::GetCurrentThreadId() == mg::box::GetCurrentThreadId());
 }
