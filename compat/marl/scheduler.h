@@ -21,11 +21,15 @@
 #include "thread_local.h"
 #include "wait_list.h"
 
+#include <array>
+#include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 namespace marl {

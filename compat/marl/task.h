@@ -7,6 +7,7 @@
 #include "export.h"
 #include "move_only_function.h"
 
+#include <functional>
 #include <utility>
 
 namespace marl {

@@ -16,6 +16,7 @@
 #include <memory>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #if defined(__linux__)
 #include <pthread.h>
