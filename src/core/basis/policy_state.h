@@ -10,6 +10,9 @@
 
 #include "queue/batch.h"
 
+/* If runs are long, work that may starve comes after this time. */
+#define TH_FAIR_NS 50000
+
 /* The state of a worker's picks, under any policy. */
 typedef struct th_picks {
     unsigned until_inject;  /* picks until the inject queue comes first */
@@ -19,11 +22,14 @@ typedef struct th_picks {
     bool fair_last;         /* the pick before was a fair one (an interval of 1) */
     bool brisk;             /* the last runs were short: it may take a batch at once */
     unsigned pinned_runs;   /* runs in a row through the pinned inbox */
-    unsigned pinned_taken;  /* pinned work taken so far; it wraps */
-    unsigned pinned_end;    /* its value once all that was there at a pinned yield is taken */
     unsigned clock_skips;   /* takes until it looks at the clock again */
     uint64_t clock_at;      /* the time of its last look at the clock, in ticks */
     th_batch *quick;        /* the batch that comes next (th_find_in_batch), or NULL */
+    size_t pinned_new;      /* tasks in the list of pinned work that have not begun */
+    size_t marked_ready;    /* ready fibers in it from before the oldest pinned yield */
+    size_t marked_new;      /* likewise tasks */
+    uint64_t passed_tick; /* the pick at which ready fibers went before pinned tasks first, or 0 */
+    uint64_t passed_at;   /* the time of that pick, in ticks */
 } th_picks;
 
 typedef struct th_sharded_worker {

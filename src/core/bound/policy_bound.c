@@ -27,7 +27,7 @@ static TH_NO_TSAN void submit(th_worker *worker, th_work *work, unsigned hint) {
         if (hint == THRUM_HINT_YIELD) {
             th_pinned_yield(worker, work);
         } else {
-            th_chain_append(&worker->pinned, work);
+            th_pinned_put(worker, work);
         }
         th_bound_posted(worker);
     }
@@ -39,7 +39,7 @@ static TH_NO_TSAN void submit_chain(th_worker *worker, th_chain *chain) {
         sched->policy->submit_external(sched, chain);
     } else {
         th_work_link(chain->last, NULL);
-        th_chain_join(&worker->pinned, *chain);
+        th_pinned_put_chain(worker, chain);
         th_bound_posted(worker);
     }
 }
@@ -66,6 +66,7 @@ static th_work *take_loose(th_worker *worker) {
     if (!th_inject_is_empty(inject)) {
         th_bound_wake(worker->sched, 1);
     }
+    worker->tie.owes_loose = false;
     return th_chain_take(&worker->collected);
 }
 
@@ -106,13 +107,27 @@ static th_work *pick_fairly(th_worker *worker) {
     return th_pinned_take_yielded(worker);
 }
 
-/* Takes loose work, unless the root is next: then the pick after that is fair, and takes it. */
+/*
+ * Takes loose work, unless a tied fiber is ready. Then the next fair pick takes it: that is the
+ * pick after the root if only the root is ready. Else it comes early if the loose work has waited
+ * for long.
+ */
 static th_work *take_loose_soon(th_worker *worker) {
-    if (!th_pinned_root_is_next(worker)) {
+    if (!worker->pinned_ready) {
         return take_loose(worker);
     }
-    worker->tie.owes_loose = true;
-    worker->picks.until_inject = 1;
+    if (th_inject_is_empty(&worker->sched->inject)) {
+        return NULL;
+    }
+    if (!worker->tie.owes_loose) {
+        worker->tie.owes_loose = true;
+        worker->picks.fair_at = th_os_ticks();
+    }
+    if (worker->pinned_ready == &worker->home.work) {
+        worker->picks.until_inject = 1;
+    } else {
+        th_fair_if_late(worker);
+    }
     return NULL;
 }
 

@@ -8,9 +8,6 @@
 #include "core/ready/wake.h"
 #include "platform/platform.h"
 
-/* The time after which the inject queue comes first again, if runs are long. */
-#define FAIR_NS 50000
-
 #define LEFT_NS 100000 /* for each worker: between two looks at work left by others */
 #define LEFT_LEAST_NS 2000000
 
@@ -20,7 +17,7 @@ unsigned th_fair_interval(th_worker *worker) {
     uint64_t now = th_os_ticks();
     int64_t ns = th_os_ticks_ns(now - worker->picks.fair_at);
     worker->picks.fair_at = now;
-    uint64_t fits = ns > 0 ? (uint64_t)last * FAIR_NS / (uint64_t)ns : most;
+    uint64_t fits = ns > 0 ? (uint64_t)last * TH_FAIR_NS / (uint64_t)ns : most;
     uint64_t least = last > 1 ? last / 2 : 1;
     uint64_t interval = fits > least ? fits : least;
     interval = interval < 2 * (uint64_t)last ? interval : 2 * (uint64_t)last;
@@ -29,7 +26,7 @@ unsigned th_fair_interval(th_worker *worker) {
 }
 
 void th_fair_if_late(th_worker *worker) {
-    if (th_os_ticks_ns(th_os_ticks() - worker->picks.fair_at) > FAIR_NS) {
+    if (th_os_ticks_ns(th_os_ticks() - worker->picks.fair_at) > TH_FAIR_NS) {
         worker->picks.until_inject = 1;
     }
 }

@@ -69,7 +69,7 @@ static inline bool th_is_quick(const th_worker *worker, const th_batch *batch) {
 
 /*
  * The number of picks after which the inject queue comes first again: the config's interval or, if
- * runs are long, as many as take some FAIR_NS. It is at least half of the last interval, since the
+ * runs are long, as many as take TH_FAIR_NS. It is at least half of the last interval, since the
  * time that a worker slept counts, too, and at most twice, since the runs from there may be short.
  * Called by the owner each time.
  */
@@ -157,17 +157,19 @@ static TH_ALWAYS_INLINE th_work *th_pick_of_one_fairly(th_worker *worker,
 
 /*
  * The pick of a policy with shared queues for all workers. `take` takes the oldest that is ready,
- * else the oldest of the rest; `take_new` the other way round.
+ * else the oldest of the rest; `take_new` the other way round; `take_ready` only the former.
  */
 static TH_ALWAYS_INLINE th_work *th_pick_of_one(th_worker *worker, th_work *(*take)(th_worker *),
-                                                th_work *(*take_new)(th_worker *)) {
+                                                th_work *(*take_new)(th_worker *),
+                                                th_work *(*take_ready)(th_worker *)) {
     th_count(&worker->xtick, 1);
     th_work *work;
     if (th_unlikely(--worker->picks.until_inject == 0) &&
         (work = th_pick_of_one_fairly(worker, take_new))) {
         return work;
     }
-    if (worker->picks.pinned_runs < TH_PINNED_LIMIT && (work = th_pinned_take(worker))) {
+    if (worker->picks.pinned_runs < TH_PINNED_LIMIT &&
+        (work = th_pinned_take_after(worker, take_ready))) {
         return work;
     }
     work = th_ready_first(worker) ? take(worker) : take_new(worker);

@@ -384,12 +384,22 @@ static th_work *take_new(th_worker *worker) {
     return take_first(worker, true);
 }
 
+static th_work *take_ready(th_worker *worker) {
+    thrum_sched *sched = worker->sched;
+    th_fifo *fifo = &sched->fifo_ready;
+    th_work *work = is_sole(sched) ? take_sole(fifo) : take_one(worker, fifo);
+    if (work) {
+        th_count(&worker->counters.xruns_inject, 1);
+    }
+    return work;
+}
+
 /*
  * The picked work may take long, and the work whose deadlines this worker has just fired comes
  * behind it: another worker must be there to come for that.
  */
 static th_work *pick(th_worker *worker) {
-    th_work *work = th_pick_of_one(worker, take, take_new);
+    th_work *work = th_pick_of_one(worker, take, take_new, take_ready);
     if (th_unlikely(worker->fifo.fired)) {
         thrum_sched *sched = worker->sched;
         worker->fifo.fired = false;

@@ -39,8 +39,11 @@ static TH_NO_TSAN void submit_external(thrum_sched *sched, const th_chain *chain
     append(sched, NULL, *chain, th_is_ready(chain->first, THRUM_HINT_NONE));
 }
 
-/* Not shown either, since it is the other side of the same lock. */
-static TH_NO_TSAN th_work *take_first(th_worker *worker, bool ready) {
+/*
+ * Takes the oldest ready fiber, or the oldest of the rest; `any`: if there is none, one of the
+ * other kind. Not shown either, since it is the other side of the same lock.
+ */
+static TH_NO_TSAN th_work *take_first(th_worker *worker, bool ready, bool any) {
     thrum_sched *sched = worker->sched;
     /* relaxed: spares the lock when there is nothing */
     if (!th_load_relaxed(&sched->xglobal_count)) {
@@ -49,7 +52,7 @@ static TH_NO_TSAN th_work *take_first(th_worker *worker, bool ready) {
     th_lock_acquire(&sched->global_lock);
     th_tsan_acquire(&sched->global);
     th_work *work = th_chain_take(ready ? &sched->global_ready : &sched->global);
-    work = work ? work : th_chain_take(ready ? &sched->global : &sched->global_ready);
+    work = work || !any ? work : th_chain_take(ready ? &sched->global : &sched->global_ready);
     count(sched);
     th_lock_release(&sched->global_lock);
     if (work) {
@@ -60,15 +63,19 @@ static TH_NO_TSAN th_work *take_first(th_worker *worker, bool ready) {
 }
 
 static th_work *take(th_worker *worker) {
-    return take_first(worker, true);
+    return take_first(worker, true, true);
 }
 
 static th_work *take_new(th_worker *worker) {
-    return take_first(worker, false);
+    return take_first(worker, false, true);
+}
+
+static th_work *take_ready(th_worker *worker) {
+    return take_first(worker, true, false);
 }
 
 static th_work *pick(th_worker *worker) {
-    return th_pick_of_one(worker, take, take_new);
+    return th_pick_of_one(worker, take, take_new, take_ready);
 }
 
 static bool pending(th_worker *worker) {

@@ -5,9 +5,10 @@
  * passed, have a queue for each worker and an inject queue of their own.
  *
  * The order of a pick: every so many picks the inject queue; the LIFO slot, unless it has been used
- * often enough in a row; pinned work, likewise; ready fibers; the worker's own queue and the fibers
- * that yielded, in the order in which they were queued; a share of the inject queue; the slot and
- * pinned work after all. Then the loop (find.c) steals, and parks.
+ * often enough in a row; pinned fibers that are ready, likewise; other ready fibers; pinned tasks;
+ * the worker's own queue and the fibers that yielded, in the order in which they were queued; a
+ * share of the inject queue; the slot and pinned work after all. Then the loop (find.c) steals, and
+ * parks.
  */
 #include "core/ready/deferred.h"
 #include "core/policy/local_queue.h"
@@ -346,6 +347,10 @@ static TH_NOINLINE th_work *take_ready(th_worker *worker) {
     return work;
 }
 
+static th_work *take_ready_if_any(th_worker *worker) {
+    return th_load_relaxed(&worker->xready) ? take_ready(worker) : NULL; /* relaxed: a hint */
+}
+
 static th_work *take_yield(th_worker *worker) {
     th_work *work = take_own(worker, &worker->yields_batch, &worker->yields);
     if (work) {
@@ -440,7 +445,8 @@ static th_work *pick(th_worker *worker) {
         (work = take_slot(worker))) {
         return work;
     }
-    if (worker->picks.pinned_runs < TH_PINNED_LIMIT && (work = th_pinned_take(worker))) {
+    if (worker->picks.pinned_runs < TH_PINNED_LIMIT &&
+        (work = th_pinned_take_after(worker, take_ready_if_any))) {
         return work;
     }
     worker->picks.pinned_runs = 0;

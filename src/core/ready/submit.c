@@ -17,7 +17,7 @@ static TH_NO_TSAN void submit_pinned(thrum_sched *sched, th_work *work) {
 /*
  * Puts the work into the owner's own list, where no other thread looks: behind the present contents
  * of its inbox, or a fiber that posts from here would overtake its earlier posts from another
- * worker. A bound thread that goes on comes first.
+ * worker.
  */
 static void submit_pinned_here(th_worker *worker, th_work *work, unsigned hint) {
     worker->picks.quick = NULL; /* the work comes before the batch */
@@ -26,11 +26,7 @@ static void submit_pinned_here(th_worker *worker, th_work *work, unsigned hint) 
         th_pinned_yield(worker, work);
     } else {
         th_pinned_collect(worker);
-        if (th_unlikely(work == &worker->home.work)) {
-            th_pinned_put_root(worker);
-        } else {
-            th_chain_append(&worker->pinned, work);
-        }
+        th_pinned_put(worker, work);
     }
     th_bound_posted(worker);
 }

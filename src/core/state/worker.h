@@ -165,7 +165,8 @@ struct th_worker {
     uint64_t
         bodies_gone; /* bodies begun, + 1, when it found none left; 0: some were (deferred.c) */
     th_random random;
-    th_chain pinned;                /* work from the inbox, oldest first */
+    th_chain pinned;                /* from the inbox: ready fibers, then the rest, oldest first */
+    th_work *pinned_ready;          /* the last of the ready ones, or NULL */
     th_chain posting;               /* being posted: not on the task's stack (base/annotate.h) */
     th_chain collected;             /* work from the inbox: likewise */
     th_chain due;                   /* work from timers: likewise */

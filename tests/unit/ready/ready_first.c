@@ -11,12 +11,13 @@
  * has not begun comes once in a million: both would let a task begin in between.
  */
 static _Atomic uint64_t ticks_stand_at;
+static _Atomic uint64_t leap; /* or the clock leaps: each look adds so many */
 
 uint64_t __real_th_os_ticks(void);
 uint64_t __wrap_th_os_ticks(void);
 
 uint64_t __wrap_th_os_ticks(void) {
-    const uint64_t at = atomic_load(&ticks_stand_at);
+    const uint64_t at = atomic_fetch_add(&ticks_stand_at, atomic_load(&leap));
     return at ? at : __real_th_os_ticks();
 }
 
@@ -25,36 +26,110 @@ static void stop_ticks(void) {
 }
 
 static void start_ticks(void) {
+    atomic_store(&leap, 0);
     atomic_store(&ticks_stand_at, 0);
 }
 
 static const thrum_policy policies[] = {THRUM_SHARDED, THRUM_FIFO, THRUM_GLOBAL};
 
-static void begin(rig *r, thrum_policy policy, bool wake_hint) {
-    rig_init(r);
-    r->config.workers = 1;
-    r->config.policy = policy;
-    r->config.wake_hint = wake_hint;
-    r->config.global_interval = 1000000;
-    rig_start(r);
-}
-
-static void end(rig *r) {
-    rig_stop(r);
-    start_ticks();
-}
-
-/* ---- the order of one worker ---- */
-
-enum { NEW = 100, READY = 5 };
+/* The place of the fibers and of the tasks; MIXED: only the tasks are pinned. */
+typedef enum placing { LOOSE, PINNED, MIXED, BOUND, ALONE, PLACES } placing;
 
 typedef struct play {
-    rig *r;
+    rig r;
+    holder h;
+    placing place;
     thrum_sem sem;
     thrum_time until;
     atomic_int waiting;
     order log;
 } play;
+
+/* The main thread is bound; ALONE: without workers. */
+static bool is_bound(const play *p) {
+    return p->place == BOUND || p->place == ALONE;
+}
+
+static void begin(play *p, thrum_policy policy, placing place, unsigned interval) {
+    *p = (play){.place = place, .sem = THRUM_SEM_INIT(0)};
+    rig_init(&p->r);
+    p->r.config.workers = place == ALONE ? 0 : place == BOUND ? 2 : 1;
+    p->r.config.policy = policy;
+    p->r.config.global_interval = interval;
+}
+
+static void start(play *p) {
+    rig_start(&p->r);
+    if (is_bound(p)) {
+        CHECK_EQ(thrum_sched_bind(p->r.sched), 0);
+    }
+}
+
+static void begin_stopped(play *p, thrum_policy policy, placing place, bool wake_hint) {
+    begin(p, policy, place, 1000000);
+    p->r.config.wake_hint = wake_hint;
+    start(p);
+}
+
+static void end(play *p) {
+    if (is_bound(p)) {
+        CHECK_EQ(thrum_sched_unbind(), 0);
+    }
+    rig_stop(&p->r);
+    start_ticks();
+}
+
+/* Without workers a task is tied to the bound thread anyway. */
+static thrum_attr attr_of(const play *p, bool ready) {
+    thrum_attr attr = rig_attr(&p->r);
+    const bool pinned = p->place == PINNED || p->place == BOUND || (p->place == MIXED && !ready);
+    attr.flags = pinned ? THRUM_PINNED : 0;
+    attr.worker = pinned && p->place != BOUND ? 0 : -1;
+    return attr;
+}
+
+static void go_ready(const play *p, thrum_fn fn, void *arg) {
+    const thrum_attr attr = attr_of(p, true);
+    CHECK_EQ(thrum_go_with(&attr, fn, arg), 0);
+}
+
+static void go_new(const play *p, thrum_fn fn, void *arg) {
+    const thrum_attr attr = attr_of(p, false);
+    CHECK_EQ(thrum_go_with(&attr, fn, arg), 0);
+}
+
+static void run(play *p, thrum_fn fn, void *arg) {
+    const thrum_attr attr = attr_of(p, true);
+    thrum_handle *handle;
+    int result = -1;
+    CHECK_EQ(thrum_spawn_with(&handle, &attr, fn, arg), 0);
+    CHECK_EQ(thrum_join(handle, &result), 0);
+    CHECK_EQ(result, 0);
+}
+
+/* A bound thread runs nothing meanwhile anyway. */
+static void hold(play *p) {
+    if (!is_bound(p)) {
+        holder_begin(&p->r, &p->h, -1);
+    }
+}
+
+static void let_go(play *p) {
+    if (!is_bound(p)) {
+        holder_end(&p->h);
+    }
+}
+
+static void await_waiting(play *p, int n) {
+    if (is_bound(p)) {
+        CHECK_EQ(thrum_sched_step(THRUM_FOREVER), 0);
+    }
+    SPIN_UNTIL(SEM_WAITING(&p->sem) == n);
+}
+
+/* ---- the order of one worker ---- */
+
+enum { NEW = 100, READY = 5 };
 
 static int new_task(void *arg) {
     play *p = arg;
@@ -92,11 +167,11 @@ enum { FIBERS = 4, TASKS = 20 };
 static int queue_and_wake(void *arg) {
     play *p = arg;
     for (int i = 0; i < FIBERS; i++) {
-        CHECK_EQ(thrum_go(waits_for_sem, p), 0);
+        go_ready(p, waits_for_sem, p);
     }
     YIELD_UNTIL(SEM_WAITING(&p->sem) == FIBERS);
     for (int i = 0; i < TASKS; i++) {
-        CHECK_EQ(thrum_go(new_task, p), 0);
+        go_new(p, new_task, p);
     }
     for (int i = 0; i < FIBERS; i++) {
         thrum_sem_post(&p->sem);
@@ -105,63 +180,69 @@ static int queue_and_wake(void *arg) {
 }
 
 TEST(woken_fibers_go_on_before_queued_tasks_begin) {
-    /* This holds on each policy, however the waker places them. */
-    for (size_t i = 0; i < 2 * COUNT_OF(policies); i++) {
-        rig r;
-        play p = {.sem = THRUM_SEM_INIT(0)};
+    /* This holds on each policy and in each place, however the waker places them. */
+    for (size_t i = 0; i < 2 * COUNT_OF(policies) * PLACES; i++) {
+        play p;
         stop_ticks();
-        begin(&r, policies[i / 2], i % 2);
-        CHECK_EQ(rig_run(&r, queue_and_wake, &p), 0);
-        end(&r);
+        begin_stopped(&p, policies[i / 2 / PLACES], (placing)(i / 2 % PLACES), i % 2);
+        run(&p, queue_and_wake, &p);
+        end(&p);
         check_ready_first(&p, FIBERS, FIBERS + TASKS);
     }
 }
 
+static void *wakes(void *arg) {
+    play *p = arg;
+    for (int i = 0; i < FIBERS; i++) {
+        thrum_sem_post(&p->sem);
+    }
+    return NULL;
+}
+
 TEST(fibers_woken_by_a_thread_go_on_before_queued_tasks_begin) {
     /* They do not stand behind the worker's own queue. */
-    for (size_t i = 0; i < COUNT_OF(policies); i++) {
-        rig r;
-        holder h;
-        play p = {.sem = THRUM_SEM_INIT(0)};
-        begin(&r, policies[i], true);
+    for (size_t i = 0; i < COUNT_OF(policies) * PLACES; i++) {
+        play p;
+        pthread_t thread;
+        begin_stopped(&p, policies[i / PLACES], (placing)(i % PLACES), true);
         for (int k = 0; k < FIBERS; k++) {
-            rig_go(&r, waits_for_sem, &p);
+            go_ready(&p, waits_for_sem, &p);
         }
-        SPIN_UNTIL(SEM_WAITING(&p.sem) == FIBERS);
-        holder_begin(&r, &h, -1);
+        await_waiting(&p, FIBERS);
+        hold(&p);
         stop_ticks();
         for (int k = 0; k < TASKS; k++) {
-            rig_go(&r, new_task, &p);
+            go_new(&p, new_task, &p);
         }
-        for (int k = 0; k < FIBERS; k++) {
-            thrum_sem_post(&p.sem);
-        }
-        holder_end(&h);
-        end(&r);
+        CHECK_EQ(pthread_create(&thread, NULL, wakes, &p), 0);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+        let_go(&p);
+        end(&p);
         check_ready_first(&p, FIBERS, FIBERS + TASKS);
     }
 }
 
 TEST(fibers_whose_deadline_has_passed_go_on_before_queued_tasks_begin) {
     /* All are overdue when the worker is free again. */
-    for (size_t i = 0; i < COUNT_OF(policies); i++) {
-        rig r;
-        holder h;
-        play p = {.sem = THRUM_SEM_INIT(0)};
-        begin(&r, policies[i], true);
+    for (size_t i = 0; i < COUNT_OF(policies) * PLACES; i++) {
+        play p;
+        begin_stopped(&p, policies[i / PLACES], (placing)(i % PLACES), true);
         p.until = soon();
         for (int k = 0; k < FIBERS; k++) {
-            rig_go(&r, waits_for_time, &p);
+            go_ready(&p, waits_for_time, &p);
+        }
+        if (is_bound(&p)) {
+            CHECK_EQ(thrum_sched_step(THRUM_FOREVER), 0);
         }
         SPIN_UNTIL(atomic_load(&p.waiting) == FIBERS);
-        holder_begin(&r, &h, -1);
+        hold(&p);
         for (int k = 0; k < TASKS; k++) {
-            rig_go(&r, new_task, &p);
+            go_new(&p, new_task, &p);
         }
         await_passed(p.until);
         stop_ticks();
-        holder_end(&h);
-        end(&r);
+        let_go(&p);
+        end(&p);
         check_ready_first(&p, FIBERS, FIBERS + TASKS);
     }
 }
@@ -172,7 +253,7 @@ enum { GROUPS = 90, GROUP = 10 }; /* no more than fit into a queue */
 
 typedef struct crowd {
     thrum_waitgroup groups[GROUPS];
-    int alive, most; /* one worker: no other thread uses them */
+    int alive, most; /* one thread runs all: no other uses them */
 } crowd;
 
 static crowd the_crowd;
@@ -189,25 +270,24 @@ static NO_TSAN int member(void *arg) {
 }
 
 static int begin_groups(void *arg) {
-    (void)arg;
     for (int i = 0; i < GROUPS * GROUP; i++) {
-        CHECK_EQ(thrum_go(member, &the_crowd.groups[i / GROUP]), 0);
+        go_ready(arg, member, &the_crowd.groups[i / GROUP]);
     }
     return 0;
 }
 
 TEST(waiting_groups_end_before_further_ones_begin) {
     /* Each task waits for the last of its group: one group waits at a time. */
-    for (size_t i = 0; i < COUNT_OF(policies); i++) {
-        rig r;
+    for (size_t i = 0; i < COUNT_OF(policies) * PLACES; i++) {
+        play p;
         memset(&the_crowd, 0, sizeof the_crowd);
         for (int k = 0; k < GROUPS; k++) {
             thrum_waitgroup_init(&the_crowd.groups[k], GROUP);
         }
         stop_ticks();
-        begin(&r, policies[i], true);
-        CHECK_EQ(rig_run(&r, begin_groups, NULL), 0);
-        end(&r);
+        begin_stopped(&p, policies[i / PLACES], (placing)(i % PLACES), true);
+        run(&p, begin_groups, &p);
+        end(&p);
         CHECK_EQ(the_crowd.most, GROUP);
     }
 }
@@ -215,11 +295,15 @@ TEST(waiting_groups_end_before_further_ones_begin) {
 /* ---- nothing starves ---- */
 
 typedef struct ring {
+    play p;
     thrum_sem turns[8];
     int fibers;
+    bool inside;   /* the task that ends the game is queued by a task */
     atomic_int at; /* the number of the next fiber */
     atomic_bool stop;
 } ring;
+
+static ring the_ring;
 
 /* Wakes the next one, and waits for its turn: some fiber is ready at each moment. */
 static int passes_on(void *arg) {
@@ -247,39 +331,140 @@ static int stops_after_a_yield(void *arg) {
 
 static int begins_stop(void *arg) {
     ring *g = arg;
-    return thrum_go(g->fibers % 2 ? stops : stops_after_a_yield, g);
+    go_new(&g->p, g->fibers % 2 ? stops : stops_after_a_yield, g);
+    return 0;
 }
 
-static void check_ends(thrum_policy policy, unsigned workers, unsigned interval, int fibers,
-                       bool inside) {
-    static ring g;
-    rig r;
-    memset(&g, 0, sizeof g);
-    g.fibers = fibers;
-    for (int i = 0; i < fibers; i++) {
-        thrum_sem_init(&g.turns[i], 0);
+static void *posts_stop(void *arg) {
+    ring *g = arg;
+    go_new(&g->p, g->inside ? begins_stop : stops_after_a_yield, g);
+    return NULL;
+}
+
+static void queue_stop(ring *g) {
+    pthread_t thread;
+    if (g->p.place == BOUND) { /* only this thread can tie it */
+        (void)posts_stop(g);
+    } else {
+        CHECK_EQ(pthread_create(&thread, NULL, posts_stop, g), 0);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
     }
-    rig_init(&r);
-    r.config.workers = workers;
-    r.config.policy = policy;
-    r.config.global_interval = interval;
-    rig_start(&r);
+}
+
+static void check_ends(thrum_policy policy, placing place, int fibers, bool one_more) {
+    ring *g = &the_ring;
+    memset(g, 0, sizeof *g);
+    begin(&g->p, policy, place, fibers % 3 ? 61 : 1);
+    g->p.r.config.workers += one_more;
+    g->fibers = fibers;
+    g->inside = fibers < 6;
     for (int i = 0; i < fibers; i++) {
-        rig_go(&r, passes_on, &g);
+        thrum_sem_init(&g->turns[i], 0);
     }
-    SPIN_UNTIL(atomic_load(&g.at) == fibers);
-    rig_go(&r, inside ? begins_stop : stops_after_a_yield, &g);
-    rig_stop(&r);
-    CHECK(atomic_load(&g.stop));
+    start(&g->p);
+    for (int i = 0; i < fibers; i++) {
+        go_ready(&g->p, passes_on, g);
+    }
+    if (!is_bound(&g->p)) {
+        SPIN_UNTIL(atomic_load(&g->at) == fibers);
+    }
+    queue_stop(g);
+    end(&g->p);
+    CHECK(atomic_load(&g->stop));
 }
 
 TEST(ready_fibers_do_not_keep_a_task_from_beginning) {
     /* A task ends an endless game of fibers that wake each other, wherever it is queued. */
-    for (size_t i = 0; i < COUNT_OF(policies); i++) {
-        for (unsigned workers = 1; workers <= 2; workers++) {
-            for (int fibers = 3; fibers <= 8; fibers++) {
-                check_ends(policies[i], workers, fibers % 3 ? 61 : 1, fibers, fibers < 6);
+    for (size_t i = 0; i < COUNT_OF(policies) * PLACES; i++) {
+        for (int fibers = 3; fibers <= 8; fibers++) {
+            const placing where = (placing)(i % PLACES);
+            check_ends(policies[i / PLACES], where, fibers, false);
+            if (where != ALONE) {
+                check_ends(policies[i / PLACES], where, fibers, true);
             }
         }
+    }
+}
+
+enum { YIELDED = 7, ROUNDS = 20 };
+
+static int passes_on_sometimes(void *arg) {
+    ring *g = arg;
+    const int me = atomic_fetch_add(&g->at, 1);
+    for (int i = 0; i < ROUNDS; i++) {
+        thrum_sem_post(&g->turns[1 - me]);
+        CHECK_EQ(thrum_sem_wait(&g->turns[me]), 0);
+        order_add(&g->p.log, READY);
+    }
+    thrum_sem_post(&g->turns[1 - me]);
+    return 0;
+}
+
+static int begins_game(void *arg) {
+    ring *g = arg;
+    go_ready(&g->p, passes_on_sometimes, g);
+    go_ready(&g->p, passes_on_sometimes, g);
+    go_new(&g->p, new_task, &g->p);
+    return 0;
+}
+
+static void begin_ring(ring *g, thrum_policy policy, placing place, unsigned interval) {
+    memset(g, 0, sizeof *g);
+    begin(&g->p, policy, place, interval);
+    for (size_t i = 0; i < COUNT_OF(g->turns); i++) {
+        thrum_sem_init(&g->turns[i], 0);
+    }
+    start(&g->p);
+}
+
+TEST(a_pinned_task_begins_soon_if_ready_fibers_run_long) {
+    /* By the clock each run is long; the number of picks alone would keep the task waiting. */
+    for (size_t i = 0; i < COUNT_OF(policies) * PLACES; i++) {
+        ring *g = &the_ring;
+        const placing place = (placing)(i % PLACES);
+        if (place == LOOSE) {
+            continue;
+        }
+        stop_ticks();
+        begin_ring(g, policies[i / PLACES], place, 1000000);
+        atomic_store(&leap, UINT64_C(1) << 32);
+        run(&g->p, begins_game, g);
+        end(&g->p);
+        CHECK_EQ(atomic_load(&g->p.log.count), 2 * ROUNDS + 1);
+        CHECK_EQ(atomic_load(&g->p.log.seen[2 * ROUNDS]), READY);
+    }
+}
+
+static int queues_and_yields(void *arg) {
+    ring *g = arg;
+    for (int i = 0; i < 3; i++) {
+        go_new(&g->p, new_task, &g->p);
+    }
+    thrum_yield();
+    order_add(&g->p.log, YIELDED);
+    return stops(g);
+}
+
+static int begins_both(void *arg) {
+    ring *g = arg;
+    g->fibers = 2;
+    go_ready(&g->p, passes_on, g);
+    go_ready(&g->p, passes_on, g);
+    go_ready(&g->p, queues_and_yields, g);
+    return 0;
+}
+
+TEST(a_pinned_fiber_that_yielded_follows_earlier_tasks_beside_ready_fibers) {
+    /* Ready fibers overtake the tasks all the time: that does not make the yield return sooner. */
+    static const placing places[] = {PINNED, BOUND, ALONE};
+    for (size_t i = 0; i < COUNT_OF(policies) * COUNT_OF(places); i++) {
+        ring *g = &the_ring;
+        stop_ticks();
+        begin_ring(g, policies[i / COUNT_OF(places)], places[i % COUNT_OF(places)], 5);
+        run(&g->p, begins_both, g);
+        end(&g->p);
+        CHECK_EQ(atomic_load(&g->p.log.count), 4);
+        CHECK_EQ(atomic_load(&g->p.log.seen[2]), NEW);
+        CHECK_EQ(atomic_load(&g->p.log.seen[3]), YIELDED);
     }
 }

@@ -160,6 +160,36 @@ SIM_WORLD(bound_root_is_first, .heavy = true) {
     whole_stop(sched);
 }
 
+static int runs_after(void *arg) {
+    (void)arg;
+    sim_check(ran == 1);
+    told++;
+    return 0;
+}
+
+static void wakes_and_posts(void *arg) {
+    thrum_attr attr = THRUM_ATTR_INIT;
+    posts_itself(arg);
+    attr.sched = sched;
+    for (int i = 0; i < 3; i++) {
+        sim_check(thrum_go_with(&attr, runs_after, NULL) == 0);
+    }
+}
+
+/* A fiber that another thread wakes comes before tasks tied to this one, and before loose ones. */
+SIM_WORLD(bound_ready_first, .heavy = true) {
+    begin(0);
+    bind();
+    sim_check(thrum_go(takes_a_unit, NULL) == 0);
+    sim_check(thrum_sched_step(THRUM_FOREVER) == 0);
+    int t = sim_spawn(wakes_and_posts, NULL);
+    sim_join(t);
+    sim_check(thrum_go(runs_after, NULL) == 0 && thrum_go(runs_after, NULL) == 0);
+    unbind();
+    sim_check(ran == 1 && told == 12);
+    whole_stop(sched);
+}
+
 /* Steps meet posts and wakes of another thread: each of these runs in a step. */
 SIM_WORLD(bound_steps, .heavy = true) {
     begin(0);
