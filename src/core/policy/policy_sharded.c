@@ -401,10 +401,10 @@ static TH_ALWAYS_INLINE th_work *pick_new(th_worker *worker, size_t most) {
 }
 
 /*
- * The pick at each interval: takes work that would starve behind a busy queue, or behind what is
- * ready. While the own queue
- * holds work from the inject queue, that work is older, and will run without further action: taking
- * from the inject queue then would only reverse the order.
+ * The pick at each interval: takes work that would starve behind a busy queue, behind ready fibers,
+ * or behind pinned tasks that take turns with these. While the own queue holds work from the inject
+ * queue, that work is older, and will run without further action: taking from the inject queue then
+ * would only reverse the order.
  */
 static TH_NOINLINE th_work *pick_fairly(th_worker *worker) {
     worker->picks.until_inject = th_fair_interval(worker);
@@ -426,7 +426,7 @@ static TH_NOINLINE th_work *pick_fairly(th_worker *worker) {
     if (own_head(worker) >= worker->sharded.inject_end) {
         work = take_inject(worker, 1);
     }
-    if (!work && any_ready(worker)) {
+    if (!work && (any_ready(worker) || worker->pinned.first)) {
         note_ready(worker);
         work = pick_new(worker, 1);
     }

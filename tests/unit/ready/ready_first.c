@@ -468,3 +468,64 @@ TEST(a_pinned_fiber_that_yielded_follows_earlier_tasks_beside_ready_fibers) {
         CHECK_EQ(atomic_load(&g->p.log.seen[3]), YIELDED);
     }
 }
+
+/* ---- tasks that are not pinned ---- */
+
+typedef struct stream {
+    play p;
+    thrum_task task;
+    bool shifted; /* one pick more, so that the fair picks come at the other's turn */
+    atomic_bool stop;
+} stream;
+
+static void wakes_and_comes_again(thrum_task *self, void *arg) {
+    stream *s = arg;
+    thrum_sem_post(&s->p.sem);
+    if (!atomic_load(&s->stop)) {
+        CHECK_EQ(thrum_task_post(s->p.r.sched, self), 0);
+    }
+}
+
+static int goes_on_each_time(void *arg) {
+    stream *s = arg;
+    while (!atomic_load(&s->stop)) {
+        CHECK_EQ(thrum_sem_wait(&s->p.sem), 0);
+    }
+    return 0;
+}
+
+static int stops_stream(void *arg) {
+    atomic_store(&((stream *)arg)->stop, true);
+    return 0;
+}
+
+static int begins_stream(void *arg) {
+    stream *s = arg;
+    go_ready(&s->p, goes_on_each_time, s);
+    CHECK_EQ(thrum_task_post(s->p.r.sched, &s->task), 0);
+    if (s->shifted) {
+        thrum_yield();
+    }
+    go_ready(&s->p, stops_stream, s);
+    return 0;
+}
+
+TEST(pinned_tasks_and_ready_fibers_in_turn_do_not_keep_others_from_beginning) {
+    /* A pinned task wakes a fiber each time, so that the two take turns. */
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        for (unsigned k = 2; k < 10; k++) {
+            static stream s;
+            stop_ticks();
+            memset(&s, 0, sizeof s);
+            begin(&s.p, policies[i], MIXED, k / 2);
+            s.p.r.config.wake_hint = false;
+            s.shifted = k % 2;
+            start(&s.p);
+            thrum_task_init(&s.task, wakes_and_comes_again, &s);
+            thrum_task_set_worker(&s.task, 0);
+            run(&s.p, begins_stream, &s);
+            end(&s.p);
+            CHECK(atomic_load(&s.stop));
+        }
+    }
+}
