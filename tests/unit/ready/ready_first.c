@@ -249,7 +249,7 @@ TEST(fibers_whose_deadline_has_passed_go_on_before_queued_tasks_begin) {
 
 /* ---- tasks that have begun end before more begin ---- */
 
-enum { GROUPS = 90, GROUP = 10 }; /* no more than fit into a queue */
+enum { GROUPS = 30, GROUP = 10 }; /* no more than fit into a queue */
 
 typedef struct crowd {
     thrum_waitgroup groups[GROUPS];
