@@ -38,24 +38,29 @@ static void may_run(unsigned number) {
     *(E->hosts_paused >> E->threads[number].host & 1 ? &E->frozen : &E->runnable) |= 1u << number;
 }
 
+/* The thread has ended, and nobody will ask for it. */
+static bool is_free(const sim_thread *t) {
+    return t->state == T_ENDED && (t->gone || t->detached);
+}
+
 int thread_new(unsigned host, const char *name, void (*entry)(void *), void *arg) {
     unsigned number = E->thread_count;
-    if (number == SIM_THREADS) { /* the first whose host is off */
-        number = 0;
-        while (number < SIM_THREADS &&
-               !(E->threads[number].gone && E->threads[number].state == T_ENDED)) {
-            number++;
+    uint32_t time = 0;
+    if (number < SIM_THREADS) {
+        E->thread_count++;
+    } else {
+        for (number = 0; number < SIM_THREADS && !is_free(&E->threads[number]); number++) {
         }
         if (number == SIM_THREADS) {
             return -EAGAIN;
         }
-    } else {
-        E->thread_count++;
+        time = E->threads[number].now.order[number];
     }
     sim_thread *t = &E->threads[number];
     char *stack = t->stack;
     memset(t, 0, sizeof *t);
     t->stack = stack;
+    t->now.order[number] = time; /* what others have seen of the thread before is not its own */
     t->host = (uint8_t)host;
     t->entry = entry;
     t->arg = arg;
@@ -168,10 +173,11 @@ int sim_thread_start(const char *name, void (*entry)(void *), void *arg, uintptr
         return number;
     }
     sim_thread *t = &E->threads[number];
+    const uint32_t time = t->now.order[number] + 1;
     t->now = self->now;
     self->now.order[me()]++; /* the new thread does not know its later actions */
     self->now.seen[me()]++;
-    t->now.order[number] = t->now.seen[number] = 1;
+    t->now.order[number] = t->now.seen[number] = time;
     *handle = (uintptr_t)number;
     TRACE("starts thread %d (%s)", number, t->name);
     return 0;
@@ -190,6 +196,10 @@ void sim_thread_join(uintptr_t handle) {
         view_join(&self->now, &t->now);
     }
     TRACE("joined thread %u", (unsigned)handle);
+}
+
+void sim_thread_detach(uintptr_t handle) {
+    E->threads[handle].detached = true;
 }
 
 sim_local *sim_local_here(void) {

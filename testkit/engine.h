@@ -165,8 +165,9 @@ typedef struct sim_thread {
     uintptr_t after;
     uintptr_t started; /* of a test's own thread: where it was started */
     bool joined;
-    uint8_t host; /* its number; 0 in worlds (hosts/) */
-    bool gone;    /* its host is off: the place is free for another thread */
+    uint8_t host;  /* its number; 0 in worlds (hosts/) */
+    bool gone;     /* its host is off */
+    bool detached; /* nobody joins it */
 
     view now;
     view released;   /* the view published by the last release fence */

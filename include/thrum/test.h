@@ -222,7 +222,7 @@ typedef struct thrum_test_thread {
  *   arg     its argument
  * Returns: 0, or a negative error code. After an error, there is nothing to join.
  * Errors:
- *   -EAGAIN  too many threads: a run starts at most 32, with the workers
+ *   -EAGAIN  too many threads: a run has at most 32, with the workers
  *   -ENOMEM  no memory; only with thrum::test_real
  * Context: a task or thread of the test; never suspends.
  * Ordering: the caller's earlier writes are visible to the thread, and the thread's writes are

@@ -61,6 +61,8 @@ bool sim_wake_one(const void *word);
 int sim_thread_start(const char *name, void (*entry)(void *), void *arg, uintptr_t *handle);
 /* Waits for a thread's end; the caller then sees the thread's writes. */
 void sim_thread_join(uintptr_t handle);
+/* Nobody joins the thread: when it has ended, another one may take its place. */
+void sim_thread_detach(uintptr_t handle);
 
 /* Implemented by the platform (thread.c): called when a thread ends. */
 void sim_thread_ends(void);

@@ -88,7 +88,7 @@ uintptr_t th_os_thread_pointer(uint64_t number) {
 }
 
 void th_os_thread_detach(th_os_thread thread) {
-    (void)thread;
+    sim_thread_detach(thread.handle);
 }
 
 int th_os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {

@@ -433,6 +433,17 @@ static int names(void *arg) {
     return 0;
 }
 
+/* Each look-up of a name has a thread, which ends with it. */
+static int lookups(void *arg) {
+    thrum_address address;
+    (void)arg;
+    for (int i = 0; i < 100; i++) {
+        THRUM_TEST(thrum_resolve("test", 7000, THRUM_IPV4, &address, 1, THRUM_FOREVER) == 1);
+        MUST(thrum_sleep(THRUM_MS(1)));
+    }
+    return 0;
+}
+
 /* Must fail: nobody asks for the value of a host's function. */
 static int returns(void *arg) {
     (void)arg;
@@ -494,7 +505,8 @@ static const struct {
              {"partition", partition}, {"udp", udp},     {"overtakes", overtakes},
              {"loses", loses},         {"links", links}, {"pauses", pauses},
              {"clocks", clocks},       {"names", names}, {"result", result},
-             {"deadlock", deadlock},   {"leak", leak},   {"check", check}};
+             {"deadlock", deadlock},   {"leak", leak},   {"check", check},
+             {"lookups", lookups}};
 
 int main(int argc, char **argv) {
     for (size_t i = 0; argc > 1 && i < sizeof tests / sizeof *tests; i++) {

@@ -91,6 +91,10 @@ def test_names_and_limits():
     passes("names")
 
 
+def test_threads_that_have_ended_do_not_count():
+    passes("lookups")
+
+
 def test_a_result_is_not_lost():
     fails("result", "result: the function of host a returned -5")
 
