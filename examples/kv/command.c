@@ -1,49 +1,14 @@
 /*
- * command.c: the table of commands.
+ * command.c: finding the command of a request.
  */
 #include "command.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* How many arguments a command has, its name included. */
-static const struct command {
-    const char *name;
-    unsigned least, most;
-    void (*run)(struct session *s);
-} commands[] = {
-    /* The first ones are found soonest. */
-    {"get", 2, 2, command_get},
-    {"set", 3, ARGUMENTS_MAX, command_set},
-    {"incr", 2, 2, command_incr},
-    {"mget", 2, ARGUMENTS_MAX, command_mget},
-    {"mset", 3, ARGUMENTS_MAX, command_mset},
-    {"del", 2, ARGUMENTS_MAX, command_del},
-    {"exists", 2, ARGUMENTS_MAX, command_exists},
-    {"ping", 1, 2, command_ping},
-    {"decr", 2, 2, command_decr},
-    {"incrby", 3, 3, command_incrby},
-    {"decrby", 3, 3, command_decrby},
-    {"expire", 3, 3, command_expire},
-    {"pexpire", 3, 3, command_pexpire},
-    {"ttl", 2, 2, command_ttl},
-    {"pttl", 2, 2, command_pttl},
-    {"persist", 2, 2, command_persist},
-    {"echo", 2, 2, command_echo},
-    {"dbsize", 1, 1, command_dbsize},
-    {"flushall", 1, 2, command_flushall},
-    {"command", 1, ARGUMENTS_MAX, command_command},
-    {"config", 2, ARGUMENTS_MAX, command_config},
-    {"client", 2, ARGUMENTS_MAX, command_client},
-    {"hello", 1, ARGUMENTS_MAX, command_hello},
-    {"info", 1, ARGUMENTS_MAX, command_info},
-    {"select", 2, 2, command_select},
-    {"quit", 1, 1, command_quit},
-};
-
 enum { NAME_MAX_SIZE = 8 };
 
-static const struct command *find(struct text name) {
+static const struct command *find(const struct command *commands, size_t count, struct text name) {
     char small[NAME_MAX_SIZE + 1] = "";
     if (name.size > NAME_MAX_SIZE) {
         return NULL;
@@ -52,7 +17,7 @@ static const struct command *find(struct text name) {
         char c = name.at[i];
         small[i] = (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
     }
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (strcmp(small, commands[i].name) == 0 && strlen(small) == name.size) {
             return &commands[i];
         }
@@ -75,9 +40,10 @@ static void refuse_unknown(struct session *s, struct text name) {
     s->ends = s->ends || text_is(name, "post") || text_is(name, "host:");
 }
 
-void command_run(struct session *s) {
+const struct command *command_find(struct session *s, const struct command *commands,
+                                   size_t count) {
     const struct text name = request_argument(&s->request, 0);
-    const struct command *command = find(name);
+    const struct command *command = find(commands, count, name);
     reply_make_room(&s->reply);
     if (!command) {
         refuse_unknown(s, name);
@@ -86,9 +52,9 @@ void command_run(struct session *s) {
         snprintf(text, sizeof text, "ERR wrong number of arguments for '%s' command",
                  command->name);
         reply_error(&s->reply, text);
-    } else {
-        command->run(s);
+        command = NULL;
     }
+    return command;
 }
 
 const char *command_deadline(struct session *s, unsigned i, thrum_time unit, thrum_time *deadline) {

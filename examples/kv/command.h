@@ -10,8 +10,22 @@
 #define COMMAND_SYNTAX "ERR syntax error"
 #define COMMAND_NO_NUMBER "ERR value is not an integer or out of range"
 
+/* How many arguments a command has, its name included. */
+struct command {
+    const char *name;
+    unsigned least, most;
+    void (*run)(struct session *s);
+};
+
+/*
+ * Finds the command of the session's request, which has at least one argument, and makes room for
+ * 1 KiB of answers. For an unknown command or a wrong number of arguments it answers with an error
+ * and returns NULL. It may suspend.
+ */
+const struct command *command_find(struct session *s, const struct command *commands, size_t count);
+
 /* Answers the session's request, which has at least one argument. It may suspend. */
-void command_run(struct session *s);
+void command_run(struct session *s); /* commands.c */
 
 /* Each command: the number of arguments is right, and 1 KiB of answers fits. They may suspend. */
 void command_get(struct session *s); /* strings.c */

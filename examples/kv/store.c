@@ -11,7 +11,7 @@
 
 enum { SHARD_BITS = 8, SHARDS = 1 << SHARD_BITS, FREED_AT_A_TIME = 1024 };
 
-static struct shard shards[SHARDS];
+static struct shard shards[SHARDS] = {[0 ... SHARDS - 1] = {.lock = THRUM_RWLOCK_INIT}};
 static unsigned char secret[crypto_shorthash_KEYBYTES];
 
 int store_start(void) {
@@ -19,9 +19,6 @@ int store_start(void) {
         return -ENOSYS;
     }
     crypto_shorthash_keygen(secret);
-    for (size_t i = 0; i < SHARDS; i++) {
-        thrum_rwlock_init(&shards[i].lock);
-    }
     return 0;
 }
 
