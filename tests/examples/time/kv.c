@@ -2,7 +2,6 @@
  * kv.c: the times of examples/kv: when keys end, and how long it waits for a client. The server and
  * its clients are tasks.
  */
-#include <sodium.h>
 #include <stdarg.h>
 
 #include "memory.h"
@@ -12,26 +11,6 @@
 #include <thrum/serve.h>
 
 #include "time/hours.h"
-
-/* ---- hashes without a random secret, so that a schedule can be repeated ---- */
-
-int sodium_init(void) {
-    return 0;
-}
-
-void crypto_shorthash_keygen(unsigned char secret[crypto_shorthash_KEYBYTES]) {
-    memset(secret, 0, crypto_shorthash_KEYBYTES);
-}
-
-int crypto_shorthash(unsigned char *out, const unsigned char *in, unsigned long long size,
-                     const unsigned char *secret) {
-    uint64_t hash = secret[0];
-    for (unsigned long long i = 0; i < size; i++) {
-        hash = (hash ^ in[i]) * UINT64_C(0x9e3779b97f4a7c15);
-    }
-    memcpy(out, &hash, sizeof hash);
-    return 0;
-}
 
 /* ---- the server and a client ---- */
 
