@@ -64,7 +64,6 @@ set_source_files_properties(${kit_dir}/kit.o PROPERTIES EXTERNAL_OBJECT TRUE GEN
 set_target_properties(thrum_test PROPERTIES OUTPUT_NAME thrum-test EXPORT_NAME test LINKER_LANGUAGE C)
 target_include_directories(thrum_test INTERFACE
   $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-target_compile_definitions(thrum_test INTERFACE THRUM_NO_INLINE=1)
 target_compile_options(thrum_test INTERFACE ${THRUM_PROBED_STACKS})
 target_link_libraries(thrum_test INTERFACE ${CMAKE_DL_LIBS}) # dlsym, for the exit of the C library
 

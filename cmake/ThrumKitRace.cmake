@@ -80,7 +80,6 @@ set_source_files_properties(${race_dir}/kit.o PROPERTIES EXTERNAL_OBJECT TRUE GE
 set_target_properties(thrum_test_race PROPERTIES OUTPUT_NAME thrum-test-race EXPORT_NAME test_race LINKER_LANGUAGE C)
 target_include_directories(thrum_test_race INTERFACE
   $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-target_compile_definitions(thrum_test_race INTERFACE THRUM_NO_INLINE=1)
 target_compile_options(thrum_test_race INTERFACE ${THRUM_PROBED_STACKS} ${race_program})
 target_link_libraries(thrum_test_race INTERFACE ${CMAKE_DL_LIBS})
 target_link_options(thrum_test_race INTERFACE "LINKER:${race_wraps}")

@@ -13,9 +13,8 @@
  * atomics return old values as C11 allows. The program is compiled with -fsanitize=thread, and
  * linked without it.
  *
- * thrum::test defines THRUM_NO_INLINE. The macro is reserved: it keeps calls of the library from
- * being inline, because tasks switch at such calls. At present, no call is inline, so objects that
- * are compiled without the macro are tested as well.
+ * Tasks switch at calls of the library, and no call of thrum.h is inline. So objects that were
+ * compiled for the library itself can be linked with thrum::test as they are.
  *
  * If the same test is linked with thrum::test_real (-lthrum-test-real) and the library itself, it
  * runs five times in real time, on real threads.
