@@ -386,8 +386,8 @@ typedef struct thrum_test_link {
  * Returns: 0, or a negative error code.
  * Errors:
  *   -ENOENT  there is no host with that name
- *   -EINVAL  set: link is NULL or has a wrong value; set and hold: the two hosts are the same;
- *            reset: a name is NULL
+ *   -EINVAL  the two hosts are the same; set: link is NULL or has a wrong value; reset: a name is
+ *            NULL
  *   -EPERM   the caller is not in a test
  *   -ENOSYS  with thrum::test_real
  * Context: a task or thread of the test; may suspend; not cancellable.

@@ -112,8 +112,8 @@ int thrum_test_link_reset(const char *a, const char *b) {
     hosts_point("thrum_test_link_reset", a ? a : "all", b ? b : "all", CALLER);
     const int first = a ? hosts_find(a) : -EINVAL;
     const int second = b ? hosts_find(b) : -EINVAL;
-    if (first < 0 || second < 0) {
-        return first < 0 ? first : second;
+    if (first < 0 || second < 0 || first == second) {
+        return first < 0 ? first : second < 0 ? second : -EINVAL;
     }
     network_break((unsigned)first, (unsigned)second);
     return 0;

@@ -350,6 +350,8 @@ static int links(void *arg) {
     THRUM_TEST(reads(io, text, 1) == -ECONNRESET);
     MUST(thrum_io_close(io));
     THRUM_TEST(thrum_test_partition("test", "test") == -EINVAL);
+    THRUM_TEST(thrum_test_link_reset("test", "test") == -EINVAL);
+    THRUM_TEST(thrum_test_link_reset("test", NULL) == -EINVAL);
     THRUM_TEST(thrum_test_partition("test", "nobody") == -ENOENT);
     link.latency_min = 1;
     THRUM_TEST(thrum_test_link_set(NULL, NULL, &link) == -EINVAL);
