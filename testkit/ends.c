@@ -122,6 +122,7 @@ static void find_overflow(void) {
 
 /* A write to freed memory may also be the cause of a run that hangs or crashes. */
 void kit_run_ended(void) {
+    kit_check_child();
     H->failed = H->placed;
     image_place(0);
     static const char *const unclear[] = {"deadlock", "livelock", "crash", "hang", "abort", "leak"};
@@ -164,6 +165,7 @@ int __cxa_thread_atexit_impl(void (*fn)(void *), void *arg, void *object) __attr
 
 /* The child of a fork may leave. */
 static void left(const char *call, int status, uintptr_t after) {
+    kit_check_jump();
     if (!kit_is_outside() && getpid() == E->process) {
         spot(after, "called");
         fail("exit", "the test called %s(%d)", call, status);

@@ -211,10 +211,12 @@ typedef struct site_entry {
 #define MUTANT_SITES 256u
 
 /* A step of a traced run, for its account in words (words.c). */
+#define CALLERS_MAX 6u
 typedef struct sim_step {
-    const char *what;   /* the call, or the point's name */
-    const void *object; /* its first argument */
-    uintptr_t after;    /* where it returns to */
+    const char *what;               /* the call, or the point's name */
+    const void *object;             /* its first argument */
+    uintptr_t after;                /* where it returns to */
+    uintptr_t callers[CALLERS_MAX]; /* in C++: that, and where its callers return to */
     int64_t now;
     uintptr_t fn; /* the function of the task, or 0 */
     uint64_t run; /* the task's number, or 0 */

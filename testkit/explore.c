@@ -73,7 +73,8 @@ static void *map_at(uintptr_t place, size_t size) {
     void *p = mmap((void *)place, size, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     if (p == MAP_FAILED) {
-        perror("mmap");
+        fprintf(stderr, "the simulated system cannot reserve %zu MiB of addresses: %s%s\n",
+                size >> 20, strerror(errno), errno == ENOMEM ? " (see ulimit -v)" : "");
         exit(2);
     }
     return p;

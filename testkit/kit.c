@@ -23,6 +23,11 @@ void thrum_test_fail(const char *file, int line, const char *condition) {
     file = file ? file : "exception";
     const char *base = strrchr(file, '/');
     if (kit_is_outside()) {
+        if (kit_is_beside()) {
+            char text[160];
+            snprintf(text, sizeof text, "%s:%d: %s", base ? base + 1 : file, line, condition);
+            kit_fail_beside("check", text);
+        }
         fprintf(stderr, "%s:%d: %s\n", file, line, condition);
         exit(1);
     }
@@ -59,7 +64,7 @@ int thrum_test_thread_start(thrum_test_thread *thread, void (*fn)(void *arg), vo
     th_os_thread started = {0};
     const uintptr_t after = (uintptr_t)__builtin_return_address(0);
     kit_point("thrum_test_thread_start", after);
-    const int code = start_thread(&started, "thread", fn, arg);
+    const int code = start_thread(&started, PLAIN_THREAD, fn, arg);
     thread->reserved_[0] = started.handle;
     if (code == 0) {
         E->threads[started.handle].started = after;
@@ -251,6 +256,11 @@ static void check_tasks(void) {
     }
 }
 
+void kit_fail_result(const char *who, const char *name, int result) {
+    fail("result", "%s%s returned %d%s%s", who, name, result, result < 0 ? ": " : "",
+         result < 0 ? INNER(thrum_strerror)(result) : "");
+}
+
 #define KEPT THRUM_S(INT64_C(1000000000))
 
 int kit_run_host(thrum_fn fn, void *arg, const char *name, const kit_test *test) {
@@ -286,7 +296,7 @@ int kit_run_host(thrum_fn fn, void *arg, const char *name, const kit_test *test)
         hosts_switch_off();
     }
     if (first && run.result != 0) {
-        fail("result", "the test returned %d: %s", run.result, INNER(thrum_strerror)(run.result));
+        kit_fail_result("the test", "", run.result);
     }
     check_tasks();
     kit_check_end();

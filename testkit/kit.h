@@ -61,11 +61,15 @@ extern const thrum_policy
 int64_t kit_first_timer(void);
 uint64_t kit_tasks_begun(void);
 void kit_body(void); /* a run, in its first thread */
+__attribute__((noreturn)) void kit_fail_result(const char *who, const char *name, int result);
 /* Runs a function on the caller's host, in a scheduler of its own; returns its result. */
 int kit_run_host(thrum_fn fn, void *arg, const char *name, const kit_test *test);
 /* Calls `see` for the handle of each task that has ended and was neither joined nor detached. */
 void kit_handles_left(void (*see)(void *ctx, const thrum_handle *handle), void *ctx);
 void kit_dump(FILE *out); /* after the run: all tasks, with their waits */
+
+/* The name of a thread of thrum_test_thread_start. Reports add its number. */
+#define PLAIN_THREAD "thread"
 
 /* ---- points.c ---- */
 
@@ -79,7 +83,8 @@ extern int kit_atomics;               /* whether each atomic operation is a poin
 
 typedef struct kit_place {
     char function[64];
-    char where[96]; /* file:line, or empty */
+    char where[96];  /* file:line, or empty */
+    bool of_headers; /* of the library or of C++ */
 } kit_place;
 uintptr_t kit_load_base(void);
 void kit_find_places(kit_place places[], const uintptr_t addresses[], unsigned n);
@@ -101,9 +106,23 @@ void kit_step_is(sim_step *step, const char *what, const void *object, uintptr_t
 void kit_print_race(FILE *out);
 void kit_print_steps(FILE *out, bool whole);
 const sim_step *kit_last_step(uint64_t run); /* of the task with this number; or NULL */
-void kit_name_task(const sim_step *step, char text[48]);
+void kit_name_task(const sim_step *step, char text[80]);
 /* The name of a static object, or "mutex #2" for the second of its kind. False: not known. */
 bool kit_name_object(const void *object, char text[80]);
+
+/* ---- faults/callers.c ---- */
+
+void kit_note_callers(sim_step *step); /* while the step is made */
+/* After the run: each step in a function of a header gets the place of that function's caller. */
+void kit_find_callers(void);
+/* The place that a step has got instead of this one. */
+uintptr_t kit_outward(uintptr_t after);
+
+/* ---- lone.c, race/pthread.c ---- */
+
+/* A mutex of the C library orders the accesses before an unlock and after the next lock. */
+void kit_order_acquire(const void *mutex);
+void kit_order_release(const void *mutex);
 
 /* ---- lone.c, race.c ---- */
 
@@ -135,6 +154,11 @@ bool kit_is_real_thread(void);
 
 bool kit_is_foreign_signal(int signal, void *context, uintptr_t at);
 void kit_wait_for_report(void); /* for ever, if a thread beside the simulation reports its crash */
+bool kit_is_alone(void);        /* no real threads are beside the simulation */
+bool kit_is_beside(void);       /* the caller is one, while a run goes on */
+__attribute__((noreturn)) void kit_fail_beside(const char *fault, const char *what);
+void kit_check_child(void); /* at the end of a run: the process ends if it is a child of fork */
+void kit_check_jump(void);  /* the process ends if the test was left by longjmp */
 
 /* ---- faults/leaks.c ---- */
 

@@ -51,11 +51,13 @@ static bool is_own(uintptr_t address) {
 static void name_without_lines(kit_place *place, uintptr_t address) {
     Dl_info info;
     place->where[0] = '\0';
+    place->of_headers = false;
     if (is_own(address)) {
         snprintf(place->function, sizeof place->function, "0x%zx",
                  (size_t)(address - kit_load_base()));
     } else if (dladdr((void *)address, &info) && info.dli_fname) {
         const char *base = strrchr(info.dli_fname, '/');
+        place->of_headers = true; /* its caller is the program's */
         snprintf(place->function, sizeof place->function, "%s in %s",
                  info.dli_sname ? info.dli_sname : "?", base ? base + 1 : info.dli_fname);
     } else {
@@ -95,7 +97,7 @@ static void read_places(FILE *answer, kit_place places[], unsigned n) {
             taken = false;
             continue;
         }
-        kit_place one = {"", ""};
+        kit_place one = {"", "", false};
         line[strcspn(line, "\n")] = '\0';
         kit_shorten(line);
         snprintf(one.function, sizeof one.function, "%.63s", line);
@@ -103,7 +105,10 @@ static void read_places(FILE *answer, kit_place places[], unsigned n) {
             break;
         }
         line[strcspn(line, " \n")] = '\0';
-        snprintf(one.where, sizeof one.where, "%.95s", line);
+        one.of_headers = kit_is_of_headers(one.function) || strstr(line, "/thrum/cpp/") ||
+                         strstr(line, "/c++/");
+        const char *const base = strrchr(line, '/');
+        snprintf(one.where, sizeof one.where, "%.95s", base ? base + 1 : line);
         if (next == 0 || next > n || taken) {
             continue;
         }
@@ -113,7 +118,8 @@ static void read_places(FILE *answer, kit_place places[], unsigned n) {
         if (one.where[0] != '?') {
             memcpy(places[next - 1].where, one.where, sizeof one.where);
         }
-        taken = !kit_is_of_headers(one.function);
+        places[next - 1].of_headers = one.of_headers;
+        taken = !one.of_headers;
     }
     free(line);
 }
@@ -124,7 +130,7 @@ void kit_find_places(kit_place places[], const uintptr_t addresses[], unsigned n
     char *command = NULL;
     size_t length = 0;
     FILE *text = open_memstream(&command, &length);
-    fprintf(text, "addr2line -a -i -f -C -s -e /proc/%d/exe", (int)getpid());
+    fprintf(text, "addr2line -a -i -f -C -e /proc/%d/exe", (int)getpid());
     for (unsigned i = 0; i < n; i++) {
         fprintf(text, " 0x%zx", (size_t)(addresses[i] - base));
         name_without_lines(&places[i], addresses[i]);

@@ -84,10 +84,15 @@ static void note_lock(const void *lock, bool is_mutex) {
 /* Called by each entry, with the number of the call and its first two arguments, if it has any. */
 void kit_call(unsigned number, uintptr_t after, const void *first, uintptr_t second);
 void kit_call(unsigned number, uintptr_t after, const void *first, uintptr_t second) {
+    const char *call = kit_calls[number];
     if (kit_is_outside()) {
+        if (kit_is_beside()) {
+            char text[80];
+            snprintf(text, sizeof text, "it calls %s", call);
+            kit_fail_beside("mistake", text);
+        }
         return;
     }
-    const char *call = kit_calls[number];
     const bool takes_object = kit_kinds[number] & KIND_OBJECT;
     const unsigned kind = kit_kinds[number] & ~KIND_OBJECT;
     point(call, takes_object ? first : NULL, after);

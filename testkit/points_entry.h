@@ -1,7 +1,7 @@
 /*
  * points_entry.h: the entry of a public call, in assembly. It saves all arguments, calls kit_call
  * with the number of the call, its return address and its first two arguments, restores the
- * arguments, and jumps to the call itself.
+ * arguments, and jumps to the call itself. The .cfi lines let reports find the callers.
  */
 #if defined(__x86_64__)
 /* clang-format off */
@@ -19,8 +19,12 @@
 .text
 .type kit_enter, @function
 kit_enter: /* the call's arguments are in place; eax: its number, r11: the call itself */
+    .cfi_startproc
     pushq %rbp
+    .cfi_def_cfa_offset 16
+    .cfi_offset %rbp, -16
     movq %rsp, %rbp
+    .cfi_def_cfa_register %rbp
     pushq %rdi
     pushq %rsi
     pushq %rdx
@@ -61,8 +65,10 @@ kit_enter: /* the call's arguments are in place; eax: its number, r11: the call 
     popq %rsi
     popq %rdi
     popq %rbp
+    .cfi_def_cfa %rsp, 8
     movl $8, %eax /* for calls with variable arguments: the number of vector registers */
     jmp *%r11
+    .cfi_endproc
     .size kit_enter, . - kit_enter
 /* clang-format on */
 #elif defined(__aarch64__)
@@ -82,8 +88,13 @@ kit_enter: /* the call's arguments are in place; eax: its number, r11: the call 
 .text
 .type kit_enter, %function
 kit_enter: /* the call's arguments are in place; w16: its number, x17: the call itself */
+    .cfi_startproc
     stp x29, x30, [sp, #-240]!
+    .cfi_def_cfa_offset 240
+    .cfi_offset x29, -240
+    .cfi_offset x30, -232
     mov x29, sp
+    .cfi_def_cfa_register x29
     stp x0, x1, [sp, #16]
     stp x2, x3, [sp, #32]
     stp x4, x5, [sp, #48]
@@ -108,7 +119,11 @@ kit_enter: /* the call's arguments are in place; w16: its number, x17: the call 
     ldp q4, q5, [sp, #160]
     ldp q6, q7, [sp, #192]
     ldp x29, x30, [sp], #240
+    .cfi_def_cfa sp, 0
+    .cfi_restore x29
+    .cfi_restore x30
     br x17
+    .cfi_endproc
     .size kit_enter, . - kit_enter
 /* clang-format on */
 #else

@@ -31,7 +31,7 @@ static const explained sentences[] = {
     {"double-free", "Memory was freed twice."},
     {"race", "Both may happen at once: a lock, a channel, a join or atomics must order them."},
     {"out-of-bounds", "The access is before or behind a block or a stack."},
-    {"exit", "To end a test, return from its function: exit would end all schedules."},
+    {"exit", "To end a test, return from its function: this call would end all schedules."},
     {"hang", "A task or thread made no call of the library for more than ten seconds."},
     {"exception", "No code catches this exception, so it would end the program."},
     {"mistake", "The call is legal, but hardly ever meant. --mistakes no accepts such calls."},
@@ -41,8 +41,8 @@ static const explained sentences[] = {
 static void print_spots(FILE *out) {
     for (unsigned i = 0; i < E->spots_count; i++) {
         const sim_spot *s = &E->spots[i];
-        const uintptr_t address = s->after - 1;
-        kit_place its = {"", ""};
+        const uintptr_t address = kit_outward(s->after) - 1;
+        kit_place its = {"", "", false};
         if (s->after) {
             kit_find_places(&its, &address, 1);
             fprintf(out, "    %s at %s\n", s->label, kit_place_text(&its));
@@ -51,7 +51,7 @@ static void print_spots(FILE *out) {
 }
 
 static void print_who(FILE *out, uint64_t run) {
-    char name[48];
+    char name[80];
     const sim_step *step = kit_last_step(run);
     if (!step) {
         fprintf(out, run >> 63 ? "a thread" : "a task");
@@ -67,7 +67,7 @@ static void print_locked(FILE *out, const void *lock, uint64_t run, const char *
         const sim_step *step = &E->words[i - 1];
         if (step->object == lock && (!run || step->run == run) && !strstr(step->what, "unlock")) {
             const uintptr_t address = step->after - 1;
-            kit_place its = {"", ""};
+            kit_place its = {"", "", false};
             kit_find_places(&its, &address, 1);
             fprintf(out, ", %s at %s", how, kit_place_text(&its));
             return;
@@ -120,7 +120,7 @@ static int print_word(FILE *out, const char *text) {
     if (strncmp(text, program, (size_t)length) == 0 &&
         sscanf(text + length, "%llx%n", &at, &used) == 1) {
         const uintptr_t address = kit_load_base() + (uintptr_t)at;
-        kit_place its = {"", ""};
+        kit_place its = {"", "", false};
         kit_find_places(&its, &address, 1);
         fprintf(out, "%s", its.function);
         return length + used;
@@ -141,7 +141,7 @@ static int print_word(FILE *out, const char *text) {
     if (sscanf(text, "task 0x%llx%n", &at, &used) == 1 && used) {
         const thrum_handle *handle = (const void *)(uintptr_t)at;
         const uintptr_t fn = (uintptr_t)handle->fn;
-        kit_place its = {"", ""};
+        kit_place its = {"", "", false};
         kit_find_places(&its, &fn, 1);
         fprintf(out, "task %s", handle->name[0] ? handle->name : its.function);
         return used;
@@ -214,12 +214,20 @@ static void print_wait(FILE *out, const char *line) {
     } else {
         const uintptr_t address = step->after - 1;
         char who[128];
-        kit_place its = {"", ""};
+        kit_place its = {"", "", false};
         kit_find_places(&its, &address, 1);
         snprintf(who, sizeof who, "%.*s", (int)(rest - line), line);
         print_named(out, who);
+        rest += strlen(waits);
+        snprintf(who, sizeof who, "%s", rest);
+        char *const no_name = strstr(who, " 0x"); /* a scope, or a call that blocks */
+        char name[80];
+        if (no_name && !strchr(no_name, ',') &&
+            !kit_name_object((const void *)strtoull(no_name, NULL, 16), name)) {
+            *no_name = '\0';
+        }
         fprintf(out, " waits at %s for ", kit_place_text(&its));
-        print_named(out, rest + strlen(waits));
+        print_named(out, who);
     }
     if (object && sscanf(object, " 0x%llx, held by fiber %u.%u", &lock, &number, &run) == 3) {
         print_locked(out, (const void *)(uintptr_t)lock, (uint64_t)number << 32 | run,
@@ -228,22 +236,33 @@ static void print_wait(FILE *out, const char *line) {
     fprintf(out, "\n");
 }
 
-/* Threads of thrum_test_thread_start, by their last calls. */
+/* A task may wait in a call of the C library: then its worker waits as well. */
+static bool is_in_library(const sim_thread *t) {
+    return t->what && strncmp(t->what, "pthread_", 8) == 0;
+}
+
+/* Threads of thrum_test_thread_start and waits in the C library, by their last calls. */
 static void print_threads(FILE *out) {
     for (unsigned i = 0; i < E->thread_count; i++) {
         const sim_thread *t = &E->threads[i];
         const sim_step *last = NULL;
         for (uint32_t k = 0; k < E->words_count; k++) {
             const sim_step *step = &E->words[k];
-            last = step->thread == i && !step->run ? step : last;
+            last = step->thread == i && (!step->run || is_in_library(t)) ? step : last;
         }
-        if (t->started && last && (t->state == T_ASLEEP || t->state == T_JOINING)) {
+        if ((t->started || is_in_library(t)) && last &&
+            (t->state == T_ASLEEP || t->state == T_JOINING)) {
             const uintptr_t address = last->after - 1;
             char object[80];
-            kit_place its = {"", ""};
+            kit_place its = {"", "", false};
             kit_find_places(&its, &address, 1);
             print_host(out, t->host);
-            fprintf(out, "thread %u waits in %s", i, last->what);
+            if (last->run) {
+                kit_name_task(last, object);
+                fprintf(out, "task %s waits in %s", object, last->what);
+            } else {
+                fprintf(out, "thread %u waits in %s", i, last->what);
+            }
             if (kit_name_object(last->object, object)) {
                 fprintf(out, " (%s)", object);
             }
@@ -302,7 +321,7 @@ static void print_handle(void *ctx, const thrum_handle *handle) {
     }
     const sim_step *step = kit_spawn_of(handle);
     const uintptr_t addresses[2] = {(uintptr_t)handle->fn, step ? step->after - 1 : 0};
-    kit_place places[2] = {{"", ""}, {"", ""}};
+    kit_place places[2] = {{"", "", false}, {"", "", false}};
     kit_find_places(places, addresses, step ? 2 : 1);
     fprintf(l->out, "    task %s", handle->name[0] ? handle->name : places[0].function);
     if (step) {
@@ -316,7 +335,7 @@ static void print_blocks(FILE *out) {
     arena_block block;
     fprintf(out, "\n  Not freed:\n");
     for (unsigned n = 0; n < LEFT_MAX && (b = arena_next(b, &block)); n++) {
-        kit_place its = {"", ""};
+        kit_place its = {"", "", false};
         const uintptr_t address = block.after - 1;
         const char *what = block.what;
         if (!what) {
@@ -345,6 +364,7 @@ void kit_print_run(FILE *out, bool whole) {
     E->inspecting = true; /* the library looks at the memory of the run */
     E->current = &E->threads[0];
     image_place(H->failed);
+    kit_find_callers();
     if (E->failed) {
         print_fault(out);
     }

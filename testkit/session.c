@@ -157,10 +157,10 @@ static void print_arguments(FILE *out) {
 static void print_again(FILE *out, uint32_t count) {
     fprintf(out, "\n  To repeat it: ");
     if (!S->of_main) {
-        fprintf(out,
-                "thrum_test_options with %s.replay = ", kit_atomics ? ".atomics = true, " : "");
+        fprintf(out, "run only this test, with %sTHRUM_TEST_REPLAY=",
+                kit_atomics ? "THRUM_TEST_GRANULARITY=atomics " : "");
         print_schedule(out, count);
-        fprintf(out, "\n");
+        fprintf(out, " in the environment\n");
         return;
     }
     print_arguments(out);
@@ -185,7 +185,8 @@ static void print_again(FILE *out, uint32_t count) {
 static int show(uint32_t count, const char *when) {
     const bool failed = trace(count);
     if (!failed) {
-        printf("%s: the schedule passed\n", program_invocation_short_name);
+        printf("%s: the schedule passed%s\n", program_invocation_short_name,
+               S->options.replay ? " (it is valid only for the program that printed it)" : "");
     } else {
         printf("%s: FAILED%s, with %u worker%s, policy %s\n", program_invocation_short_name, when,
                S->test.workers, S->test.workers == 1 ? "" : "s", policy_names[S->test.policy]);
@@ -320,6 +321,7 @@ static void run_begins(void) {
 }
 
 int kit_run(const thrum_test_options *options, thrum_fn test, void *arg, bool of_main) {
+    kit_check_jump();
     if (E && E->current) { /* also of another thread */
         return -EDEADLK;
     }

@@ -124,6 +124,8 @@ void kit_step_is(sim_step *step, const char *what, const void *object, uintptr_t
         step->fn = th_fiber_function(fiber);
         step->run = fiber->run_id;
         snprintf(step->name, sizeof step->name, "%s", fiber->name);
+    } else if (strcmp(E->current->name, PLAIN_THREAD) == 0) {
+        snprintf(step->name, sizeof step->name, "thread %u", me());
     } else {
         snprintf(step->name, sizeof step->name, "%s", E->current->name);
     }
@@ -146,6 +148,7 @@ void kit_step(const char *what, const void *object, uintptr_t after) {
         locking[locking_count].step = E->words_count;
         locking[locking_count++].fiber = step.run ? fiber : NULL;
     }
+    kit_note_callers(&step);
     add(&step);
 }
 
@@ -166,18 +169,18 @@ static bool is_only(const sim_step *step) {
 }
 
 /* "reader", "reader 3.1" if several tasks run that function, or "b: reader" on host b. */
-static void name_of(const sim_step *step, const char *function, char text[48]) {
+static void name_of(const sim_step *step, const char *function, char text[80]) {
     static const char unnamed[] = "(anonymous namespace)::";
     function += strncmp(function, unnamed, sizeof unnamed - 1) ? 0 : sizeof unnamed - 1;
     const char *host = step->host ? hosts_name(step->host) : "";
     const char *name = step->name[0] ? step->name : kit_is_of_headers(function) ? "task" : function;
     const char *colon = step->host ? ": " : "";
     if (step->host && step->run && strcmp(name, host) == 0) { /* the host's own function */
-        snprintf(text, 48, "%s", host);
+        snprintf(text, 80, "%s", host);
     } else if (!step->run || is_only(step)) {
-        snprintf(text, 48, "%.12s%s%.32s", host, colon, name);
+        snprintf(text, 80, "%.12s%s%.32s", host, colon, name);
     } else {
-        snprintf(text, 48, "%.12s%s%.20s %u.%u", host, colon, name, (unsigned)(step->run >> 32),
+        snprintf(text, 80, "%.12s%s%.32s %u.%u", host, colon, name, (unsigned)(step->run >> 32),
                  (unsigned)step->run);
     }
 }
@@ -191,8 +194,8 @@ const sim_step *kit_last_step(uint64_t run) {
     return NULL;
 }
 
-void kit_name_task(const sim_step *step, char text[48]) {
-    kit_place its = {"", ""};
+void kit_name_task(const sim_step *step, char text[80]) {
+    kit_place its = {"", "", false};
     kit_find_places(&its, &step->fn, step->fn != 0);
     name_of(step, its.function, text);
 }
@@ -318,7 +321,7 @@ static uint32_t fold(line lines[]) {
 
 static void print_line(FILE *out, const sim_step *step, const kit_place places[2], bool again,
                        bool timed) {
-    char name[48];
+    char name[80];
     name_of(step, places[1].function, name);
     fprintf(out, "    ");
     if (timed) {
@@ -379,7 +382,7 @@ void kit_print_race(FILE *out) {
         const sim_step *step = &E->race_steps[i];
         const uintptr_t addresses[] = {step->after - 1, step->fn};
         kit_place places[2];
-        char name[48];
+        char name[80];
         if (step->what) {
             kit_find_places(places, addresses, 2);
             name_of(step, places[1].function, name);

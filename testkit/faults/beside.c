@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -42,6 +43,11 @@ static void print_place(uintptr_t address) {
     if (child < 0 || waitpid(child, &status, 0) < 0 || status) {
         print("?\n");
     }
+}
+
+bool kit_is_alone(void) {
+    struct stat tasks;
+    return stat("/proc/self/task", &tasks) != 0 || tasks.st_nlink <= 3;
 }
 
 static void crashed_beside(int signal, uintptr_t at) {
@@ -79,6 +85,47 @@ bool kit_is_foreign_signal(int signal, void *context, uintptr_t at) {
     }
     sigaddset(&((ucontext_t *)context)->uc_sigmask, signal); /* the next tick goes elsewhere */
     return true;
+}
+
+__attribute__((noreturn)) static void end_process(void) {
+    E->current = NULL; /* the exit is no fault of the run */
+    _exit(1);
+}
+
+bool kit_is_beside(void) {
+    return E && E->current && !E->inspecting && !kit_is_real_thread();
+}
+
+void kit_fail_beside(const char *fault, const char *what) {
+    print(
+        "%s: FAILED\n  %s: a thread outside of the simulation: %s\n"
+        "  The test kit does not control threads of pthread_create. thrum_test_thread_start starts "
+        "one that it controls.\n",
+        program_invocation_short_name, fault, what);
+    end_process();
+}
+
+void kit_check_child(void) {
+    if (getpid() != E->process) {
+        print("%s: the child of a fork must call exec or _exit, but it has %s%s\n",
+              program_invocation_short_name, E->failed ? "failed: " : "returned from the test",
+              E->failed ? E->message : "");
+        end_process();
+    }
+}
+
+#define MAIN_BYTES (1 << 20) /* of the stack from which the runs were started */
+
+void kit_check_jump(void) {
+    const char *here = __builtin_frame_address(0);
+    if (E && E->current && !E->inspecting && kit_is_real_thread() && here < E->stack_end &&
+        here >= E->stack_begin - MAIN_BYTES) {
+        print("%s: FAILED\n  exit: the test was left by longjmp\n"
+              "  Its function must return. In it, use THRUM_TEST: checks of other frameworks may "
+              "leave it.\n",
+              program_invocation_short_name);
+        end_process();
+    }
 }
 
 void kit_wait_for_report(void) {

@@ -135,19 +135,13 @@ static bool collect(void) {
     return left.count > 0;
 }
 
-/* Real threads beside the simulation may have pointers, too. */
-static bool is_alone(void) {
-    struct stat tasks;
-    return stat("/proc/self/task", &tasks) != 0 || tasks.st_nlink <= 3;
-}
-
 void kit_find_leaks(void) {
     arena_block block;
     if (!arena_next_user(NULL, &block) || !collect()) {
         return;
     }
     search_roots();
-    if (!all_reached() && is_alone()) {
+    if (!all_reached() && kit_is_alone()) { /* real threads may have pointers, too */
         size_t bytes = 0;
         for (size_t i = 0; i < left.count; i++) {
             bytes += left.all[i].reached ? 0 : left.all[i].block.size;
@@ -191,7 +185,7 @@ void kit_print_leaks(FILE *out) {
         }
         if (blocks) {
             const uintptr_t address = b->after - 1;
-            kit_place its = {"", ""};
+            kit_place its = {"", "", false};
             kit_find_places(&its, &address, 1);
             fprintf(out, "    %zu block%s, %zu bytes, allocated by %s at %s\n", blocks,
                     blocks == 1 ? "" : "s", bytes, b->what, kit_place_text(&its));

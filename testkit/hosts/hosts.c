@@ -137,8 +137,7 @@ void hosts_switch_off(void) {
         if (h->state == HOST_RUNS) {
             crash(i);
         } else if (h->state == HOST_ENDED && !h->asked && h->result != 0) {
-            fail("result", "the function of host %s returned %d: %s", h->name, h->result,
-                 INNER(thrum_strerror)(h->result));
+            kit_fail_result("the function of host ", h->name, h->result);
         }
     }
 }

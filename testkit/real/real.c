@@ -189,7 +189,7 @@ static bool passes(thrum_fn test, void *arg) {
 }
 
 int thrum_test_run(const thrum_test_options *options, thrum_fn test, void *arg) {
-    if (!test || (options && options->size < sizeof *options)) {
+    if (!test || (options && (options->size < sizeof *options || !options->runs))) {
         return -EINVAL;
     }
     if (thrum_sched_current()) {

@@ -99,7 +99,15 @@ CASES = [
                         "in thrum_mutex_unlock at " + line_of("thrum_mutex_unlock", "int unlocks")]),
     ("crash_beside", "", 1, ["crash: a thread outside of the simulation crashed: signal 11", "crashed at " + line_of("*p = 5", file="beside.c")]),
     ("abort_beside", "", 1, ["crash: a thread outside of the simulation crashed: signal 6"]),
+    ("call_beside", "", 1, ["mistake: a thread outside of the simulation: it calls thrum_mutex_lock\n"]),
+    ("check_beside", "", 1, ["check: a thread outside of the simulation: beside.c:", "arg == &zero"]),
     ("child_crashes", "--runs 10", 0, ["10 schedules passed"]),
+    ("child_goes_on", "--runs 1", 0, ["the child of a fork must call exec or _exit, but it has returned from the test\n",
+                                      "1 schedules passed"]),
+    ("child_fails", "--runs 1", 0, ["the child of a fork must call exec or _exit, but it has failed: beside.c:", "1 schedules passed"]),
+    ("exec_beside", "", 1, ["exit: the test called execlp\n", "called at " + line_of('execlp("true"', file="beside.c")]),
+    ("child_execs", "--runs 10", 0, ["10 schedules passed"]),
+    ("jumps_beside", "", 1, ["exit: the test was left by longjmp"]),
     ("ticks_beside", "--runs 10", 0, ["10 schedules passed"]),
     ("many_tasks", "--runs 1", 1, ["steps: more than 100000 steps; ", " tasks began", "raise the limit of steps (--steps)"]),
     ("many_tasks", "--runs 3 --steps 10000000", 0, ["3 schedules passed"]),
@@ -108,6 +116,12 @@ CASES = [
     ("prints_and_fails", "", 1, ["a line", "FAILED", "THRUM_TEST(thrum_test_random() % 4 != 0)"]),
     ("advanced", "--trace --runs 1", 0, ["2.000000000 s", "thrum_test_advance", "5.000000000 s", "thrum_now"]),
 ]
+
+
+def cpp(text):
+    return line_of(text, file="thrown.cpp")
+
+
 ODD = ["exception: odd_number: 3 is odd\n", "thrown at " + line_of("throw odd", file="thrown.cpp")]
 CASES_CPP = [
     ("of_a_task", "", 1, ODD + ["after the call of thrum_yield at " + line_of("thrum_yield()", file="thrown.cpp"), "\n    task_throws "]),
