@@ -32,6 +32,14 @@ static struct object *object_of(const void *at) {
     return &objects[objects_used - 1];
 }
 
+void kit_order_acquire(const void *mutex) {
+    sim_order_acquire(&object_of(mutex)->order);
+}
+
+void kit_order_release(const void *mutex) {
+    sim_order_release(&object_of(mutex)->order);
+}
+
 static void point(const char *call, uintptr_t after) {
     if (E->tracing) {
         kit_step(call, NULL, after);

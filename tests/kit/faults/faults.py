@@ -129,6 +129,12 @@ CASES_CPP = [
     ("of_the_test", "", 1, ["exception: odd_number: 3 is odd"]),
     ("of_a_lambda", "", 1, ODD),
     ("forgets_object", "", 1, ["leak: 2 blocks of the test, ", "allocated by new at " + line_of("new odd_number", file="thrown.cpp")]),
+    # The lines are those of the class, not of the headers that it calls.
+    ("loses_number", "", 1, ["deadlock: ", cpp("lock_.lock()") + "  ", "thrum_mutex_lock (", cpp("lock_.unlock()") + "  ",
+                             "waits in thrum_cond_wait", "at " + cpp("changed_.wait") + "\n"]),
+    ("loses_number_std", "", 1, ["deadlock: ", cpp("lock_.lock()") + "  ", "pthread_mutex_lock\n", cpp("lock_.unlock()") + "  ",
+                                 "waits in pthread_cond_wait, at " + cpp("changed_.wait") + "\n"]),
+    ("adds_by_threads", "", 0, PASSED),
     ("terminates", "", 1, ["exit: the test called std::terminate", "called at " + line_of("std::terminate()", file="thrown.cpp")]),
 ]
 # The orders of aabb that so many preemptions allow, counted by hand; as many for one worker as for two.
