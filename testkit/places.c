@@ -105,8 +105,8 @@ static void read_places(FILE *answer, kit_place places[], unsigned n) {
             break;
         }
         line[strcspn(line, " \n")] = '\0';
-        one.of_headers = kit_is_of_headers(one.function) || strstr(line, "/thrum/cpp/") ||
-                         strstr(line, "/c++/");
+        one.of_headers =
+            kit_is_of_headers(one.function) || strstr(line, "/thrum/cpp/") || strstr(line, "/c++/");
         const char *const base = strrchr(line, '/');
         snprintf(one.where, sizeof one.where, "%.95s", base ? base + 1 : line);
         if (next == 0 || next > n || taken) {
