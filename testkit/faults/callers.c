@@ -41,9 +41,11 @@ static int compare(const void *a, const void *b) {
     return (first > second) - (first < second);
 }
 
-/* Leaves those of the sorted addresses that are in headers; returns their number. */
-static unsigned keep_headers(uintptr_t addresses[], unsigned n) {
-    static kit_place places[BATCH];
+/*
+ * Leaves those of the sorted addresses that are in headers; returns their number. `places` has room
+ * for a batch. It is not static: static data is restored before each run.
+ */
+static unsigned keep_headers(kit_place places[], uintptr_t addresses[], unsigned n) {
     uintptr_t before[BATCH];
     unsigned kept = 0;
     for (unsigned from = 0; from < n;) {
@@ -68,6 +70,7 @@ static bool may_go_out(const sim_step *step, unsigned depth) {
 
 void kit_find_callers(void) {
     uintptr_t *addresses = malloc((E->words_count + 1) * sizeof *addresses);
+    kit_place *places = malloc(BATCH * sizeof *places);
     for (unsigned depth = 1; depth < CALLERS_MAX; depth++) {
         unsigned n = 0;
         for (uint32_t i = 0; i < E->words_count; i++) {
@@ -75,7 +78,7 @@ void kit_find_callers(void) {
             n += may_go_out(&E->words[i], depth);
         }
         qsort(addresses, n, sizeof *addresses, compare);
-        n = keep_headers(addresses, n);
+        n = keep_headers(places, addresses, n);
         for (uint32_t i = 0; i < E->words_count; i++) {
             sim_step *step = &E->words[i];
             if (may_go_out(step, depth) &&
@@ -84,6 +87,7 @@ void kit_find_callers(void) {
             }
         }
     }
+    free(places);
     free(addresses);
 }
 
