@@ -13,8 +13,8 @@
  * atomics return old values as C11 allows. The program is compiled with -fsanitize=thread, and
  * linked without it.
  *
- * Tasks switch at calls of the library, and no call of thrum.h is inline. So objects that were
- * compiled for the library itself can be linked with thrum::test as they are.
+ * Tasks switch at calls of the library, and no function of thrum.h is inline. So objects that were
+ * compiled for the library itself can be linked with thrum::test without compiling them again.
  *
  * If the same test is linked with thrum::test_real (-lthrum-test-real) and the library itself, it
  * runs five times in real time, on real threads.
@@ -221,7 +221,7 @@ typedef struct thrum_test_thread {
  *   arg     its argument
  * Returns: 0, or a negative error code. After an error, there is nothing to join.
  * Errors:
- *   -EAGAIN  too many threads: a run has at most 32, with the workers
+ *   -EAGAIN  too many threads: a run has at most 32, including the workers
  *   -ENOMEM  no memory; only with thrum::test_real
  * Context: a task or thread of the test; never suspends.
  * Ordering: the caller's earlier writes are visible to the thread, and the thread's writes are
