@@ -268,13 +268,13 @@ static void *allocate(size_t align, size_t size, const char *call, uintptr_t aft
     if (align > 16) {
         at = (char *)(((uintptr_t)at + align - 1) & ~(uintptr_t)(align - 1));
     }
+    if (inside && !of_library) {
+        arena_of_user(base, at + size, size); /* and fills it, so the head is written after that */
+    }
     ((head *)(void *)at)[-1] = (head){.size = size,
                                       .base = base,
                                       .mark = (uintptr_t)at ^ MARK_USED,
                                       .freed = of_library ? OF_LIBRARY : 0};
-    if (inside && !of_library) {
-        arena_of_user(base, at + size, size);
-    }
     return at;
 }
 
