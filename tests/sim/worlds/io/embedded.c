@@ -1,8 +1,8 @@
 /*
- * embedded.c: a bound thread that is embedded in a foreign loop (core/worker/POLLING.md, "Embedded
- * loops"), beside another bound thread. Posts, events and the set that another thread opens meet
- * the embedded thread while it is announced: in the other loop, before it gets there, and when it
- * waits elsewhere after all. A lost event is a deadlock.
+ * embedded.c: a bound thread that is embedded in a foreign loop (core/bound/BOUND.md, "Embedded
+ * loop"), beside another bound thread. Posts, events and the set that another thread opens meet the
+ * embedded thread while it is announced: in the other loop, before it gets there, and when it waits
+ * elsewhere after all. A lost event is a deadlock.
  */
 #include <errno.h>
 
