@@ -115,6 +115,52 @@ TEST(a_bound_thread_makes_steps) {
     CHECK(!over);
 }
 
+TEST(a_scheduler_is_made_in_one_line) {
+    /* With a name and a number of workers, and with a policy, which the start checks. */
+    CHECK_EQ(thrum::scheduler("own", 0).parallelism(), 0u);
+    thrum::scheduler own("own", 1, THRUM_FIFO);
+    CHECK_EQ(own.parallelism(), 1u);
+    CHECK_EQ(code_of([] { thrum::scheduler none(nullptr, 1, static_cast<thrum_policy>(99)); }),
+             EINVAL);
+}
+
+TEST(wait_done_waits_for_tasks_that_wait) {
+    /* Past its deadline it is false. */
+    thrum::scheduler own;
+    thrum::event goes_on(THRUM_EVENT_MANUAL);
+    std::atomic<bool> ended(false);
+    thrum::go(thrum::attr().sched(own), [&] {
+        goes_on.wait();
+        ended = true;
+    });
+    CHECK(own.wait_done_until(by(past())).timed_out());
+    CHECK(own.wait_done_for(0s).timed_out());
+    goes_on.signal();
+    own.wait_done();
+    CHECK(ended);
+}
+
+TEST(a_stop_with_a_deadline_cancels) {
+    /* It leaves the scheduler, until a stop has seen its tasks end. */
+    thrum::scheduler own;
+    thrum::event goes_on(THRUM_EVENT_MANUAL);
+    std::atomic<int> code(0);
+    thrum::go(thrum::attr().sched(own), [&] {
+        {
+            thrum::shield alone;
+            goes_on.wait();
+        }
+        code = code_of([] { thrum::sleep(1h); });
+    });
+    CHECK(own.stop_until(by(past())).timed_out());
+    CHECK(bool(own));
+    CHECK(own.stop_for(0s).timed_out());
+    goes_on.signal();
+    CHECK(bool(own.stop_until(by(far_off()))));
+    CHECK(!own);
+    CHECK_EQ(code.load(), ECANCELED);
+}
+
 TEST(a_scheduler_does_not_stop_in_its_own_task) {
     /* It says so, and goes on. */
     thrum::scheduler own;

@@ -30,6 +30,19 @@ class scheduler {
     explicit scheduler(const thrum_config *config = nullptr) {
         check(thrum_sched_start(&sched_, config));
     }
+    /*
+     * With the name and number of its workers; the rest is as by default or in the environment. The
+     * name may be a null pointer.
+     */
+    scheduler(const char *name, unsigned workers) {
+        const thrum_config config = named(name, workers);
+        check(thrum_sched_start(&sched_, &config));
+    }
+    scheduler(const char *name, unsigned workers, thrum_policy policy) {
+        thrum_config config = named(name, workers);
+        config.policy = policy;
+        check(thrum_sched_start(&sched_, &config));
+    }
     scheduler(scheduler &&other) noexcept : sched_(std::exchange(other.sched_, nullptr)) {
     }
     scheduler &operator=(scheduler &&other) noexcept {
@@ -49,6 +62,21 @@ class scheduler {
         check(thrum_sched_stop(sched_));
         sched_ = nullptr;
     }
+    /*
+     * Likewise; past the deadline it cancels the rest and is false, with ETIMEDOUT. The destructor
+     * then waits for that rest (thrum_sched_stop_until).
+     */
+    status stop_until(deadline when) noexcept {
+        const int err = thrum_sched_stop_until(sched_, when.when());
+        if (err == 0) {
+            sched_ = nullptr;
+        }
+        return status(err);
+    }
+    template <typename Rep, typename Period>
+    status stop_for(std::chrono::duration<Rep, Period> length) noexcept {
+        return stop_until(after(length));
+    }
     /* Waits until there is nothing to run (thrum_sched_wait_idle). */
     void wait_idle() {
         check(thrum_sched_wait_idle(sched_, THRUM_FOREVER));
@@ -59,6 +87,17 @@ class scheduler {
     template <typename Rep, typename Period>
     status wait_idle_for(std::chrono::duration<Rep, Period> length) noexcept {
         return wait_idle_until(after(length));
+    }
+    /* Waits until no task is posted and none is alive (thrum_sched_wait_done). */
+    void wait_done() {
+        check(thrum_sched_wait_done(sched_, THRUM_FOREVER));
+    }
+    status wait_done_until(deadline when) noexcept {
+        return status(thrum_sched_wait_done(sched_, when.when()));
+    }
+    template <typename Rep, typename Period>
+    status wait_done_for(std::chrono::duration<Rep, Period> length) noexcept {
+        return wait_done_until(after(length));
     }
     /* How many workers take part as a rule; 0 if there is no longer a scheduler. */
     unsigned parallelism() const noexcept {
@@ -83,6 +122,14 @@ class scheduler {
     }
 
   private:
+    static thrum_config named(const char *name, unsigned workers) noexcept {
+        thrum_config config;
+        thrum_config_init(&config);
+        config.name = name;
+        config.workers = workers;
+        return config;
+    }
+
     thrum_sched *sched_ = nullptr;
 };
 
