@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include <thrum/cpp/intrusive.hpp>
 #include <thrum/thrum.hpp>
 
 #include "support/cxx.hpp"
@@ -161,6 +162,30 @@ TEST(a_task_may_stop_while_a_scope_is_joined) {
             stopper.join();
         }
     });
+#else
+    CHECK_SKIP("this library of C++ has no std::stop_token");
+#endif
+}
+
+TEST(a_stop_wakes_an_intrusive_task) {
+    /* While it waits, and before its post. */
+#if defined(__cpp_lib_jthread)
+    thrum::scheduler own;
+    std::stop_source source;
+    std::atomic<int> woken(0);
+    thrum::intrusive_task task(
+        [&woken](thrum::intrusive_task &self) { woken += self.cause() == THRUM_CAUSE_WOKEN; });
+    {
+        std::stop_callback wake(source.get_token(), [&task] { task.wakeup(); });
+        CHECK(bool(task.post_wait(own)));
+        source.request_stop();
+        own.wait_done();
+    }
+    CHECK_EQ(woken.load(), 1);
+    std::stop_callback at_once(source.get_token(), [&task] { task.wakeup(); });
+    CHECK(bool(task.post_wait(own)));
+    own.wait_done();
+    CHECK_EQ(woken.load(), 2);
 #else
     CHECK_SKIP("this library of C++ has no std::stop_token");
 #endif

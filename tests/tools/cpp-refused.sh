@@ -6,8 +6,10 @@ cd "$(dirname "$0")/../.."
 compiler=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+limit=-ferror-limit=0 # clang stops after 20 errors
+"$compiler" $limit -E -x c++ /dev/null >"$work/said" 2>&1 || limit=
 compiled() { # FILE
-    "$compiler" -std=c++20 -Iinclude -fsyntax-only "$1" >"$work/said" 2>&1
+    "$compiler" -std=c++20 $limit -Iinclude -fsyntax-only "$1" >"$work/said" 2>&1
 }
 printf '#include <coroutine>\n#ifndef __cpp_impl_coroutine\n#error\n#endif\n' >"$work/there.cpp"
 if ! compiled "$work/there.cpp"; then
@@ -15,9 +17,10 @@ if ! compiled "$work/there.cpp"; then
     exit 77
 fi
 for file in taken refused; do
-    printf '#include <thrum/thrum.hpp>\nthrum::co<int> made();\n' >"$work/$file.cpp"
+    printf '#include <thrum/%s>\n' thrum.hpp cpp/intrusive.hpp >"$work/$file.cpp"
+    echo 'thrum::co<int> made();' >>"$work/$file.cpp"
 done
-lines=2
+lines=3
 function_of() { # NUMBER WORDS: one line
     echo "thrum::co<> body_$1(thrum::once &once) { (void)once; co_await thrum::hop(); $2; }"
 }
@@ -43,6 +46,15 @@ for call in thrum::go '(void)thrum::spawn' 'co_await thrum::in_task' thrum::run 
 done
 refused 'thrum::fork forked([] { return made(); })' 'would not begin'
 refused 'thrum::serve(thrum::listener("[::]:1"), [](thrum::io) { return made(); })' 'would not begin'
+
+# Bodies of intrusive tasks.
+taken 'thrum::intrusive_task task([&once] { once.call([] {}); })'
+refused 'thrum::intrusive_task task([said = std::string("x")] { (void)said; })' 'is copied for each run'
+refused 'thrum::intrusive_task task([a = 1L, b = 2L, c = 3L, d = 4L] { (void)(a + b + c + d); })' 'larger than three pointers'
+refused 'thrum::intrusive_task task([n = 1]() mutable { n++; })' 'is not mutable'
+refused 'thrum::intrusive_task task([](int) {})' 'takes nothing or a'
+refused 'thrum::intrusive_task task([] { return made(); })' 'gets what the body returns'
+refused 'thrum::intrusive_task().set_body([](thrum::intrusive_task &) { return 1; })' 'gets what the body returns'
 
 if ! compiled "$work/taken.cpp"; then
     echo "not compiled: one of"
