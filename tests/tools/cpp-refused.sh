@@ -17,10 +17,15 @@ if ! compiled "$work/there.cpp"; then
     exit 77
 fi
 for file in taken refused; do
-    printf '#include <thrum/%s>\n' thrum.hpp cpp/intrusive.hpp >"$work/$file.cpp"
-    echo 'thrum::co<int> made();' >>"$work/$file.cpp"
+    printf '#include <thrum/%s>\n' thrum.hpp cpp/execution.hpp >"$work/$file.cpp"
+    {
+        echo 'thrum::co<int> made();'
+        echo 'struct no_stop { void set_value() noexcept {} };'
+        echo 'struct no_error : no_stop { void set_stopped() noexcept {} };'
+        echo 'struct may_throw : no_error { void set_value() {} };'
+    } >>"$work/$file.cpp"
 done
-lines=3
+lines=6
 function_of() { # NUMBER WORDS: one line
     echo "thrum::co<> body_$1(thrum::once &once) { (void)once; co_await thrum::hop(); $2; }"
 }
@@ -55,6 +60,13 @@ refused 'thrum::intrusive_task task([n = 1]() mutable { n++; })' 'is not mutable
 refused 'thrum::intrusive_task task([](int) {})' 'takes nothing or a'
 refused 'thrum::intrusive_task task([] { return made(); })' 'gets what the body returns'
 refused 'thrum::intrusive_task().set_body([](thrum::intrusive_task &) { return 1; })' 'gets what the body returns'
+
+# Receivers.
+on='thrum::execution::scheduler(nullptr)'
+taken "(void)$on.schedule().connect(no_error())"
+refused "(void)$on.schedule().connect(no_stop())" 'the receiver needs'
+refused "(void)$on.schedule_at(thrum::deadline::never()).connect(may_throw())" 'the receiver needs'
+refused "(void)$on.bulk(1, [](size_t) {}).connect(no_error())" 'the receiver needs'
 
 if ! compiled "$work/taken.cpp"; then
     echo "not compiled: one of"

@@ -50,6 +50,10 @@ class caught {
 #endif
         std::terminate();
     }
+    /* Returns it, and no longer keeps it. */
+    std::exception_ptr take() noexcept {
+        return std::exchange(exception_, nullptr);
+    }
     /* Throws it, and no longer keeps it. */
     void raise_any() {
 #if THRUM_CPP_EXCEPTIONS
