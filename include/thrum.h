@@ -19,6 +19,7 @@
 #include "thrum/event.h"
 #include "thrum/file.h"
 #include "thrum/fork.h"
+#include "thrum/interval.h"
 #include "thrum/io.h"
 #include "thrum/metrics.h"
 #include "thrum/mutex.h"

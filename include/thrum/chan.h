@@ -1,7 +1,7 @@
 /*
  * thrum/chan.h: channels and select. A channel carries elements of one size between tasks and
- * threads. A select does one of several sends and receives, and can also wait for events and
- * descriptors.
+ * threads. A select does one of several sends and receives, and can also wait for events,
+ * descriptors and the ticks of intervals.
  *
  * A channel holds copies of elements, first in, first out, from any number of senders to any number
  * of receivers. If the capacity is 0 (a rendezvous), a send waits until a receiver has taken its
@@ -150,14 +150,15 @@ THRUM_API size_t thrum_chan_len(const thrum_chan *chan);
 /* ---- select ---- */
 
 /*
- * A case of a select: a send, a receive, or a wait for an event or a descriptor. The caller owns
- * it, and makes it by a macro below or by thrum_io_case (thrum/io.h).
+ * A case of a select: a send, a receive, or a wait for an event, a descriptor or a tick. The caller
+ * owns it, and makes it by a macro below, thrum_io_case (thrum/io.h) or THRUM_TICK_CASE
+ * (thrum/interval.h).
  */
 typedef struct thrum_case {
     thrum_chan *chan; /* the channel; NULL in a send or a receive: this case never happens */
     const void *from; /* the element to send */
-    void *to;         /* the memory to receive into, or the event */
-    uint32_t kind;    /* THRUM_CASE_SEND, THRUM_CASE_RECV, THRUM_CASE_EVENT, or a descriptor's */
+    void *to;         /* the memory to receive into, the event, or the interval */
+    uint32_t kind;    /* THRUM_CASE_SEND, _RECV, _EVENT or _TICK, or a descriptor's */
     int32_t status;   /* set for the case that happened: 0, or the error code */
 #if UINTPTR_MAX == UINT32_MAX
     uint32_t reserved_turn; /* of a descriptor, which is larger than a pointer */
@@ -214,15 +215,16 @@ THRUM_ABI_SIZE(thrum_case, 32, 24);
 
 /*
  * Does exactly one of n cases, and waits until one can be done. It sends or receives an element, or
- * it finds an event signaled or a descriptor ready. The signal of an auto event is consumed;
- * nothing is read from a descriptor. If several can be done at once, each has the same chance.
+ * it finds an event signaled, a descriptor ready or a tick due. The signal of an auto event and the
+ * tick are consumed; nothing is read from a descriptor. If several can be done at once, each has
+ * the same chance.
  *
  * The `status` of the case that happened is 0 if it was done. Otherwise nothing was moved, and it
  * is -EPIPE (the channel is closed), -EBADF (the descriptor is closed) or -ESHUTDOWN (the
  * descriptor is that of a fork's parent). The `status` of the other cases means nothing.
  *
  * A channel may be in several cases, to send and to receive as well: a select never receives its
- * own element. If no case has a channel, an event or a descriptor, the call waits for the deadline.
+ * own element. If no case can ever happen, the call waits for the deadline.
  * A case that can be done at once is done, even past the deadline or by a cancelled caller. If at
  * every moment some case can be done, a late call does one, too.
  *
@@ -252,7 +254,7 @@ THRUM_ABI_SIZE(thrum_case, 32, 24);
  * Ordering: the writes before this call are visible to the receiver of an element that it sends.
  *   After the call the writes before the send, the signal or the close are visible that it found.
  * Example: examples/channels.c
- * See also: THRUM_SEND_CASE, thrum_io_case, thrum_event_wait_any
+ * See also: THRUM_SEND_CASE, thrum_io_case, THRUM_TICK_CASE, thrum_event_wait_any
  */
 THRUM_API THRUM_NODISCARD int thrum_select(thrum_case cases[], size_t n, thrum_time deadline);
 

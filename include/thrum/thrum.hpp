@@ -22,6 +22,7 @@
 #include "thrum/cpp/event.hpp"
 #include "thrum/cpp/file.hpp"
 #include "thrum/cpp/fork.hpp"
+#include "thrum/cpp/interval.hpp"
 #include "thrum/cpp/io.hpp"
 #include "thrum/cpp/local.hpp"
 #include "thrum/cpp/locked.hpp"

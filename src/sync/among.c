@@ -6,7 +6,8 @@
  * lists, one by one. If a case there can happen already, the wait takes it as a wait for several
  * events does: it claims its own word first, so that nothing else can give it anything
  * (core/wait/WAITING.md). If others have taken it meanwhile, or an event of a descriptor only meant
- * that there may be something, the wait has got nothing and begins anew. sync/CHANNELS.md has the
+ * that there may be something, the wait has got nothing and begins anew. The tick of an interval is
+ * a deadline of the wait, and on no list: no other caller takes it. sync/CHANNELS.md has the
  * argument.
  */
 #include "sync/among.h"
@@ -21,7 +22,7 @@
 typedef struct among {
     thrum_case *cases;
     size_t n;
-    thrum_time deadline;
+    thrum_time deadline;    /* the call's, or when a tick is due if that is earlier */
     bool late;              /* this round waits no longer: it is the last look */
     bool mixed;             /* there are not only channels */
     const th_case_ops *ops; /* NULL: there are only channels and events */
@@ -39,13 +40,19 @@ static inline thrum_event *event_of(const thrum_case *c) {
     return c->kind == THRUM_CASE_EVENT ? c->to : NULL;
 }
 
+static inline thrum_interval *tick_of(const thrum_case *c) {
+    return c->kind == THRUM_CASE_TICK ? c->to : NULL;
+}
+
 /* ---- looking ---- */
 
 static bool can_happen(const thrum_case *c) {
     const thrum_event *event = event_of(c);
-    return c->chan ? (c->kind == THRUM_CASE_SEND ? th_chan_can_send(c->chan)
-                                                 : th_chan_can_recv(c->chan))
-                   : event && thrum_event_is_signaled(event);
+    const thrum_interval *tick = tick_of(c);
+    return tick      ? th_interval_is_due(tick, th_os_now())
+           : c->chan ? (c->kind == THRUM_CASE_SEND ? th_chan_can_send(c->chan)
+                                                   : th_chan_can_recv(c->chan))
+                     : event && thrum_event_is_signaled(event);
 }
 
 /* The number of a case that can happen, each with the same chance, or NONE. */
@@ -78,6 +85,7 @@ static int try_some(among *a) {
         if (!is_other(c)) {
             status = c->kind == THRUM_CASE_SEND   ? thrum_chan_try_send(c->chan, c->from)
                      : c->kind == THRUM_CASE_RECV ? thrum_chan_try_recv(c->chan, c->to)
+                     : tick_of(c)                 ? (thrum_interval_test(c->to) ? 0 : -EAGAIN)
                      : thrum_event_test(c->to)    ? 0
                                                   : -EAGAIN;
         }
@@ -308,7 +316,7 @@ static bool check(among *a) {
             if (c->chan || !c->from || c->from != a->ops || ++others > a->ops->max) {
                 return false;
             }
-        } else if (c->kind == THRUM_CASE_EVENT
+        } else if (c->kind == THRUM_CASE_EVENT || c->kind == THRUM_CASE_TICK
                        ? c->chan != NULL
                        : c->kind != THRUM_CASE_SEND && c->kind != THRUM_CASE_RECV) {
             return false;
@@ -327,13 +335,37 @@ static int wait_for_some(among *a) {
                                         : rounds_crowd(a);
 }
 
+/* The case whose tick is due first, not after the deadline; NULL: there is none. */
+static thrum_case *first_tick(const among *a, thrum_time deadline) {
+    thrum_case *first = NULL;
+    for (size_t i = 0; i < a->n; i++) {
+        thrum_case *c = &a->cases[i];
+        const thrum_interval *tick = tick_of(c);
+        if (tick && tick->next <= deadline && tick->next != THRUM_FOREVER &&
+            (!first || tick->next < tick_of(first)->next)) {
+            first = c;
+        }
+    }
+    return first;
+}
+
 int th_select_among(thrum_case cases[], size_t n, thrum_time deadline) {
     among a = {.cases = cases, .n = n, .deadline = deadline, .mixed = true, .wakeup = -1};
     if (!check(&a)) {
         return -EINVAL;
     }
+    thrum_case *tick = first_tick(&a, deadline);
+    if (tick) {
+        a.deadline = tick_of(tick)->next;
+    }
     int found = try_some(&a);
-    return found != NONE ? found : wait_for_some(&a);
+    found = found != NONE ? found : wait_for_some(&a);
+    if (found == -ETIMEDOUT && tick) {
+        th_interval_take(tick_of(tick), th_os_now());
+        tick->status = 0;
+        found = (int)(tick - cases);
+    }
+    return found;
 }
 
 int th_select_wait(thrum_case cases[], size_t n, thrum_time deadline) {

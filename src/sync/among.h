@@ -6,6 +6,7 @@
 
 #include "core/basis/waiter_state.h"
 #include "thrum/chan.h"
+#include "thrum/interval.h"
 
 /* The select of thrum_select for any cases; its callers have looked at n. */
 int th_select_among(thrum_case cases[], size_t n, thrum_time deadline);
@@ -32,5 +33,15 @@ typedef struct th_case_ops {
     void (*stand)(const thrum_case *c, th_waiter *part);
     void (*leave)(const thrum_case *c, th_waiter *part);
 } th_case_ops;
+
+/* ---- ticks (interval.c) ---- */
+
+/* Whether a tick is due at that instant. */
+static inline bool th_interval_is_due(const thrum_interval *interval, int64_t now) {
+    return interval->next <= now && interval->next != THRUM_FOREVER;
+}
+
+/* Takes a tick that is due, now or at a moment that the system's clock has not quite reached. */
+void th_interval_take(thrum_interval *interval, int64_t now);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * thrum/cpp/select.hpp: one of several sends, receives, events and descriptors: the first that can
- * be done (thrum_select).
+ * thrum/cpp/select.hpp: one of several sends, receives, events, descriptors and ticks: the first
+ * that can be done (thrum_select).
  *
  *     thrum::select(thrum::on_recv(lines, [&](auto line) { ... }),
  *                   thrum::on_event(end, [&] { ... }));
@@ -12,6 +12,7 @@
 
 #include "thrum/cpp/chan.hpp"
 #include "thrum/cpp/event.hpp"
+#include "thrum/cpp/interval.hpp"
 #include "thrum/cpp/io.hpp"
 #include "thrum/cpp/outcome.hpp"
 
@@ -94,6 +95,27 @@ template <typename Fn> class event_case {
 
   private:
     thrum_event *event_;
+    Fn fn_;
+};
+
+template <typename Fn> class tick_case {
+  public:
+    tick_case(thrum_interval *interval, Fn fn) : interval_(interval), fn_(std::move(fn)) {
+    }
+    thrum_case begin() noexcept {
+        return THRUM_TICK_CASE(interval_);
+    }
+    void happened(int) {
+        (void)fn_();
+    }
+    void did_not() noexcept {
+    }
+    static constexpr const void *moves() noexcept {
+        return nullptr;
+    }
+
+  private:
+    thrum_interval *interval_;
     Fn fn_;
 };
 
@@ -194,6 +216,10 @@ template <typename Fn> auto on_event(event &when, Fn fn) {
 }
 template <typename Fn> auto on_event(thrum_event &when, Fn fn) {
     return detail::event_case<Fn>(&when, std::move(fn));
+}
+/* A case that happens when a tick of the interval is due, and takes it; `fn()`. */
+template <typename Fn> auto on_tick(interval &when, Fn fn) {
+    return detail::tick_case<Fn>(when.native_handle(), std::move(fn));
 }
 /*
  * A case that happens when the descriptor is ready in that direction, THRUM_IO_READ or

@@ -146,3 +146,18 @@ TEST(a_timed_cond_wait_needs_the_mutex) {
     misuse m = {.mutex = THRUM_MUTEX_INIT, .cond = THRUM_COND_INIT};
     check_dies(wait_without_the_mutex, &m, "not held by the caller");
 }
+
+static void tick_without_a_period(void *arg) {
+    thrum_interval_init(arg, 0, 0, THRUM_MISSED_SKIP);
+}
+
+static void tick_in_no_way(void *arg) {
+    thrum_interval_init(arg, 0, 1, (thrum_missed)3);
+}
+
+TEST(an_interval_needs_a_period) {
+    /* Without one, or with an unknown policy for late ticks, it is a misuse. */
+    thrum_interval interval;
+    check_dies(tick_without_a_period, &interval, "thrum_interval_init: a period below 1 ns");
+    check_dies(tick_in_no_way, &interval, "thrum_interval_init: missed is no thrum_missed");
+}
