@@ -140,6 +140,25 @@ THRUM_API THRUM_NODISCARD int thrum_rwlock_try_wrlock(thrum_rwlock *lock);
  */
 THRUM_API void thrum_rwlock_unlock(thrum_rwlock *lock);
 
+/*
+ * Turns the caller's hold for writing into one for reading. No writer comes in between. Readers
+ * that wait are let in, as by an unlock, and writers wait for the caller and for these readers.
+ *
+ * Parameters:
+ *   lock  a lock that the caller holds for writing; then it holds it for reading
+ * Context: the owner, a task or a thread; never suspends.
+ * Ordering: the writes before the call are visible to the readers that come in after it.
+ * Misuse: the caller does not hold the lock for writing.
+ * Example:
+ *    thrum_rwlock_wrlock(&lock);
+ *    table_rebuild(&table);
+ *    thrum_rwlock_downgrade(&lock);
+ *    print(&table); // others may read meanwhile
+ *    thrum_rwlock_unlock(&lock);
+ * See also: thrum_rwlock_wrlock, thrum_rwlock_unlock
+ */
+THRUM_API void thrum_rwlock_downgrade(thrum_rwlock *lock);
+
 THRUM_END_DECLS
 
 #endif

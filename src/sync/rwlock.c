@@ -263,6 +263,40 @@ void thrum_rwlock_unlock(thrum_rwlock *lock) {
     unlock_slow(lock);
 }
 
+/* ---- a writer that goes on as a reader ---- */
+
+/*
+ * With the list lock, which it gives up, and as the writer. It lets the readers in as hand_over
+ * does; the writers wait for them all.
+ */
+static void stay(thrum_rwlock *lock, uint64_t round) {
+    uint64_t word = READER;
+    th_waiter *chain = admit_readers(lock, &word);
+    publish(lock, chain ? word | round : word);
+    th_waitlist_wake_all(chain);
+}
+
+void thrum_rwlock_downgrade(thrum_rwlock *lock) {
+    uint64_t round = 0;
+    if (th_unlikely(!th_owner_is(&lock->reserved_owner, th_self_id()))) {
+        th_misuse("thrum_rwlock_downgrade", "not held for writing by the caller", lock);
+    }
+    th_owner_set(&lock->reserved_owner, 0);
+    for (;;) {
+        uint64_t seen = th_word64_look(&lock->reserved_word);
+        if ((seen & WAITERS) == 0) {
+            if (drop(lock, seen, WRITER - READER)) {
+                return;
+            }
+        } else if (!round) {
+            round = round_from_now(); /* as in give_up */
+        } else if (th_word64_lock(&lock->reserved_word, seen)) {
+            stay(lock, round);
+            return;
+        }
+    }
+}
+
 /* ---- waiting ---- */
 
 static inline kind kind_of(const th_waiter *me) {

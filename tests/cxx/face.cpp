@@ -243,6 +243,12 @@ TEST(locks_are_the_standard_s) {
             return late.owns_lock() || now.owns_lock();
         });
         CHECK(!other.join());
+        shared.lock();
+        shared.downgrade();
+        CHECK(shared.try_lock_shared());
+        CHECK(!shared.try_lock());
+        shared.unlock_shared();
+        shared.unlock_shared();
     });
 }
 

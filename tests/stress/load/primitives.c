@@ -106,6 +106,10 @@ static void use_lock(storm *st, set *s, unsigned *seed) {
             }
             s->twin++;
             CHECK_EQ(s->value, old + 1);
+            if (*seed % 4 == 0) {
+                thrum_rwlock_downgrade(&s->lock);
+                CHECK_EQ(s->value, old + 1);
+            }
             thrum_rwlock_unlock(&s->lock);
         }
     } else if (!is_late(st, thrum_rwlock_rdlock_until(&s->lock, shortly(seed)))) {

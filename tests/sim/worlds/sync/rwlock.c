@@ -107,6 +107,27 @@ static const crew_play rounds = {
 CREW_WORLDS(rwlock_rounds, rounds)
 CREW_WORLD_SCHED(rwlock_rounds, rounds)
 
+/* A writer that goes on as a reader: nobody writes between the two. */
+static void write_and_look(void *unused) {
+    (void)unused;
+    thrum_rwlock_wrlock(lock);
+    sim_check(a == b);
+    a++;
+    b++;
+    const unsigned mine = a;
+    thrum_rwlock_downgrade(lock);
+    sim_check(a == mine);
+    look();
+}
+
+static const crew_play downgraded = {make, two_written, 3, {write_and_look, read_once, write_once}};
+CREW_WORLDS(rwlock_downgraded, downgraded, .exhaustive = true)
+CREW_WORLD_SCHED(rwlock_downgraded, downgraded)
+
+static const crew_play downgraded_round = {
+    make, two_written, 4, {write_and_look, read_twice, write_and_look, read_twice}};
+CREW_WORLDS(rwlock_downgraded_round, downgraded_round)
+
 static void try_both(void *unused) {
     (void)unused;
     if (thrum_rwlock_try_rdlock(lock) == 0) {
