@@ -80,6 +80,23 @@ THRUM_API int thrum_event_destroy(thrum_event *event);
 THRUM_API void thrum_event_signal(thrum_event *event);
 
 /*
+ * Wakes the tasks and threads that wait at this moment, all of them also at an auto event, and
+ * leaves no signal for later ones. If nobody waits, it does nothing.
+ *
+ * A waiter that has checked a condition, but does not wait yet, is missed. If that must not happen,
+ * use thrum_cond_broadcast, whose mutex protects the condition.
+ *
+ * Parameters:
+ *   event  the event
+ * Context: any thread; never suspends.
+ * Ordering: the writes before this call are visible to each waiter that it wakes.
+ * Example:
+ *    thrum_event_pulse(&settings_changed); // long polls that wait now are answered
+ * See also: thrum_event_signal, thrum_cond_broadcast
+ */
+THRUM_API void thrum_event_pulse(thrum_event *event);
+
+/*
  * Takes the signal back, if there is one. Then the event is not signaled, and waits on it wait.
  *
  * Parameters:

@@ -296,6 +296,25 @@ void thrum_event_signal(thrum_event *event) {
     }
 }
 
+void thrum_event_pulse(thrum_event *event) {
+    uint32_t *xword = &event->reserved_word;
+    unsigned spins = 0;
+    for (;;) {
+        /* relaxed: a waiter that may not be missed queued before the call; the lock decides */
+        uint32_t seen = th_load_relaxed(xword);
+        if ((seen & TH_WORD_LOCKED) != 0) {
+            th_backoff(&spins);
+        } else if ((seen & TH_WORD_WAITERS) == 0) {
+            return;
+        } else if (th_word32_lock(xword, seen)) {
+            th_waiter *chain = th_waitlist_detach(list_of(event));
+            th_word32_publish(xword, 0);
+            th_waitlist_wake_all(chain);
+            return;
+        }
+    }
+}
+
 void thrum_event_clear(thrum_event *event) {
     uint32_t *xword = &event->reserved_word;
     /* relaxed: if not signaled there is nothing to clear; a signal not seen is after the clear */

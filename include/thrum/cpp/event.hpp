@@ -35,6 +35,10 @@ class event {
     void signal() noexcept {
         thrum_event_signal(&event_);
     }
+    /* Wakes those that wait now, and leaves no signal. */
+    void pulse() noexcept {
+        thrum_event_pulse(&event_);
+    }
     void clear() noexcept {
         thrum_event_clear(&event_);
     }

@@ -102,6 +102,39 @@ TEST(manual_signal_wakes_everyone) {
     rig_stop(&r);
 }
 
+static void pulse_some(thrum_event_mode mode) {
+    rig r;
+    rig_begin(&r, 0);
+    stage *s = stage_new(mode);
+    cast *c = cast_new(&r);
+    thrum_event_pulse(&s->event); /* nobody waits: it leaves no signal */
+    CHECK(!thrum_event_is_signaled(&s->event));
+    cast_add_mixed(c, 20, 3, wait_and_log, s);
+    YIELD_UNTIL(EVENT_WAITING(&s->event) == 23);
+    s->plain = 1;
+    thrum_event_pulse(&s->event);
+    CHECK(!thrum_event_is_signaled(&s->event));
+    CHECK_EQ(EVENT_WAITING(&s->event), 0);
+    YIELD_UNTIL(atomic_load(&s->log.count) == 23);
+    cast_add_mixed(c, 2, 1, wait_and_log, s);
+    YIELD_UNTIL(EVENT_WAITING(&s->event) == 3);
+    CHECK_EQ(atomic_load(&s->log.count), 23);
+    thrum_event_pulse(&s->event);
+    cast_join(c);
+    CHECK_EQ(atomic_load(&s->log.count), 26);
+    thrum_event_signal(&s->event);
+    thrum_event_pulse(&s->event); /* a signal stays */
+    CHECK(thrum_event_test(&s->event));
+    free(s);
+    rig_stop(&r);
+}
+
+TEST(a_pulse_wakes_those_that_wait) {
+    /* All of them, also at an auto event, and nobody who comes later. */
+    pulse_some(THRUM_EVENT_MANUAL);
+    pulse_some(THRUM_EVENT_AUTO);
+}
+
 TEST(auto_signal_lets_the_first_through) {
     /*
      * One signal lets one waiter through, first come, first served; no other thread takes it from

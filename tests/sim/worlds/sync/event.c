@@ -91,6 +91,20 @@ CREW_WORLDS(event_manual_tested, manual_tested, .exhaustive = true)
 static const crew_play looked_at = {make_manual, NULL, 2, {look_and_free, signal_once}};
 CREW_WORLDS(event_looked_at, looked_at, .exhaustive = true)
 
+/* Until the waiter is on the list, a pulse wakes nobody. */
+static void pulse_until_gone(void *unused) {
+    (void)unused;
+    data = 1;
+    /* relaxed: a waiter that is on the list does not leave it by itself */
+    crew_until((th_load_relaxed(&event->reserved_word) & TH_WORD_WAITERS) != 0);
+    thrum_event_pulse(event);
+}
+
+/* The pulse must have touched the event for the last time when the wait returns. */
+static const crew_play auto_pulse = {make_auto, NULL, 2, {wait_and_free, pulse_until_gone}};
+CREW_WORLDS(event_auto_pulse, auto_pulse, .exhaustive = true)
+CREW_WORLD_SCHED(event_auto_pulse, auto_pulse)
+
 /* ---- several ---- */
 
 static void wait_last_frees(void *unused) {
