@@ -234,6 +234,41 @@ THRUM_API int thrum_io_shutdown(thrum_io io, unsigned bits);
  */
 THRUM_API THRUM_NODISCARD int thrum_io_wait(thrum_io io, unsigned bits, thrum_time deadline);
 
+/*
+ * Waits once until a descriptor is ready that the library has not taken over, such as the socket of
+ * another library that makes all calls on it. Nothing of the descriptor changes, and several
+ * callers may wait for it. If it is not ready at once, the call waits on a duplicate, which costs
+ * four system calls or so. To wait for the same descriptor again and again, take it over
+ * (thrum_io_adopt) and use thrum_io_wait.
+ *
+ * The caller keeps the descriptor open until the call has returned. A close of it does not end the
+ * wait, and the connection or pipe stays open until then.
+ *
+ * Parameters:
+ *   fd        the system's number
+ *   bits      THRUM_IO_READ, THRUM_IO_WRITE or both
+ *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
+ * Returns: the directions in which it is ready, as bits, or a negative error code.
+ * Errors:
+ *   -EINVAL           `bits` is 0 or has other bits
+ *   -EBADF            `fd` is no open descriptor
+ *   -ETIMEDOUT        the deadline passed
+ *   -ECANCELED        the caller was cancelled
+ *   -ESHUTDOWN        in the child of a fork (thrum/sched.h): the call would wait
+ *   -EMFILE, -ENFILE  the process or the system has no descriptor for the wait
+ *   -ENOMEM           there is no memory for the wait
+ *   -ENOSPC           the user waits for too many descriptors (fs.epoll.max_user_watches)
+ *   -ENOSYS           a sandbox refuses epoll or eventfd; some return another code
+ *   -EOPNOTSUPP       on Windows: `fd` watches files (thrum_watch_open), or is the library's own
+ *                     pipe to a process
+ * Context: any thread; may suspend; cancellable.
+ * Ordering: none.
+ * Example:
+ *    int bits = thrum_fd_wait(PQsocket(connection), THRUM_IO_READ, thrum_after_s(5));
+ * See also: thrum_io_adopt, thrum_io_wait
+ */
+THRUM_API THRUM_NODISCARD int thrum_fd_wait(int fd, unsigned bits, thrum_time deadline);
+
 /* The most descriptors among the cases of one thrum_select. */
 #define THRUM_SELECT_IO_MAX 32
 

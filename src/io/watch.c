@@ -170,8 +170,16 @@ int th_watch_any(th_watched watched[], unsigned n, thrum_time deadline, const ch
     return code;
 }
 
+static bool are_directions(unsigned bits) {
+    return bits && !(bits & ~(THRUM_IO_READ | THRUM_IO_WRITE));
+}
+
+static bool is_past(thrum_time deadline) {
+    return deadline != THRUM_FOREVER && deadline <= thrum_now();
+}
+
 int thrum_io_wait(thrum_io io, unsigned bits, thrum_time deadline) {
-    if (!bits || bits & ~(THRUM_IO_READ | THRUM_IO_WRITE)) {
+    if (!are_directions(bits)) {
         return -EINVAL;
     }
     th_watched one = {.io = io, .bits = bits};
@@ -179,10 +187,38 @@ int thrum_io_wait(thrum_io io, unsigned bits, thrum_time deadline) {
     if (!th_record_named(io, &code)) {
         return code;
     }
-    if (deadline != THRUM_FOREVER && deadline <= thrum_now()) {
+    if (is_past(deadline)) {
         return -ETIMEDOUT;
     }
     code = th_watch_any(&one, 1, deadline, NULL);
     /* No set takes descriptors that are always ready, such as files and /dev/null. */
     return code > 0 ? one.ready : code == -EPERM ? (int)bits : code;
+}
+
+/* ---- a descriptor of the program's ---- */
+
+/* The record is that of a duplicate: the number itself may be in a record, or be waited for. */
+static int wait_on_duplicate(int fd, unsigned bits, thrum_time deadline) {
+    thrum_io io;
+    const int own = th_os_io_duplicate(fd);
+    int code = own < 0 ? own : th_record_adopt_duplicate(&io, own, TH_OS_OTHER, true);
+    if (!code) {
+        code = thrum_io_wait(io, bits, deadline);
+        (void)thrum_io_close(io);
+    } else if (own >= 0) {
+        (void)th_os_io_close(own);
+    }
+    return code;
+}
+
+int thrum_fd_wait(int fd, unsigned bits, thrum_time deadline) {
+    if (!are_directions(bits)) {
+        return -EINVAL;
+    }
+    if (is_past(deadline)) {
+        return -ETIMEDOUT;
+    }
+    int code = th_os_io_poll(fd, bits, -1, 0);
+    code = code > 0 ? code & (int)bits : code;
+    return code ? code : wait_on_duplicate(fd, bits, deadline);
 }

@@ -112,6 +112,14 @@ class io {
 };
 
 /*
+ * Waits once for a descriptor that stays the program's (thrum_fd_wait): the code of the status is
+ * the directions in which it is ready. It may suspend.
+ */
+inline status fd_wait_until(int fd, unsigned bits, deadline when) noexcept {
+    return status(thrum_fd_wait(fd, bits, when.when()));
+}
+
+/*
  * Connects (thrum_dial); throws std::system_error, past the deadline with ETIMEDOUT. It may
  * suspend.
  */
