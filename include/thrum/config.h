@@ -399,6 +399,12 @@ typedef struct thrum_config {
      * none until the child starts a scheduler.
      */
     bool observe;
+
+    /*
+     * A pointer of the program, which thrum_sched_data returns: what the tasks of this scheduler
+     * share, without a global variable. The library does not use it. Default: NULL.
+     */
+    void *data;
 } thrum_config;
 
 /*

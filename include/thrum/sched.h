@@ -251,6 +251,20 @@ THRUM_API int thrum_sched_step(thrum_time deadline);
 THRUM_API thrum_sched *thrum_sched_current(void);
 
 /*
+ * Returns the pointer that the program has set in the config, as `data`.
+ *
+ * Parameters:
+ *   sched  the scheduler, which lives until the call has returned, or NULL
+ * Returns: the pointer; NULL if the program has set none, or sched is NULL.
+ * Context: any thread; never suspends.
+ * Ordering: the writes before the start of the scheduler are visible in its tasks.
+ * Example:
+ *    server *me = thrum_sched_data(thrum_sched_current());
+ * See also: thrum_sched_current, thrum_key_get
+ */
+THRUM_API void *thrum_sched_data(const thrum_sched *sched);
+
+/*
  * Returns the number of workers, with the spares, which take over for workers that one task holds
  * up. Every number from thrum_worker_id is below it, so an array of this length has an element for
  * each worker.

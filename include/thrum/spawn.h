@@ -277,6 +277,20 @@ THRUM_API THRUM_NODISCARD int thrum_sleep(thrum_time ns);
 THRUM_API const char *thrum_name(void);
 THRUM_API int thrum_set_name(const char *name);
 
+/*
+ * Returns a number of the caller's own, which no other task or thread of the process ever has. A
+ * spawned task keeps it from its beginning to its end, a thread as long as it lives; each run of an
+ * intrusive task has another one. Dumps show its upper and its lower half, as in "fiber 3.17".
+ *
+ * Returns: the number, never 0.
+ * Context: any thread; never suspends.
+ * Ordering: none.
+ * Example:
+ *    fprintf(log, "%llx: begins\n", (unsigned long long)thrum_self_id());
+ * See also: thrum_name, thrum_key_get
+ */
+THRUM_API uint64_t thrum_self_id(void);
+
 /* ---- values of a task's own ---- */
 
 /* A key, under which each task and thread keeps a value of its own; thrum_key_create makes it. */

@@ -487,6 +487,10 @@ unsigned thrum_sched_workers(const thrum_sched *sched) {
     return sched->workers_count;
 }
 
+void *thrum_sched_data(const thrum_sched *sched) {
+    return sched ? sched->config.data : NULL;
+}
+
 unsigned thrum_sched_parallelism(const thrum_sched *sched) {
     return sched->workers_regular;
 }

@@ -16,6 +16,7 @@
 #include "core/ready/submit.h"
 #include "core/ready/waiter.h"
 #include "core/state/panic.h"
+#include "core/state/self_id.h"
 #include "core/state/worker.h"
 #include "core/task/await.h"
 #include "core/task/run.h"
@@ -364,6 +365,10 @@ int thrum_sleep(thrum_time ns) {
                           ns);
     }
     return thrum_sleep_until(thrum_after(ns));
+}
+
+uint64_t thrum_self_id(void) {
+    return th_self_id();
 }
 
 const char *thrum_name(void) {

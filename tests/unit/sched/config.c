@@ -126,6 +126,7 @@ TEST(defaults_are_those_of_the_header) {
     CHECK(c.stall == NULL);
     CHECK_EQ(c.dump_signal, 0);
     CHECK(!c.trace && !c.trace_file && !c.observe);
+    CHECK(c.data == NULL);
 }
 
 TEST(environment_overrides_each_field) {
