@@ -401,8 +401,8 @@ typedef struct thrum_config {
     bool observe;
 
     /*
-     * A pointer of the program, which thrum_sched_data returns: what the tasks of this scheduler
-     * share, without a global variable. The library does not use it. Default: NULL.
+     * A pointer of the program, which thrum_sched_data returns. So the tasks of this scheduler can
+     * share an object without a global variable. The library does not use it. Default: NULL.
      */
     void *data;
 } thrum_config;

@@ -455,6 +455,40 @@ THRUM_API THRUM_NODISCARD int64_t thrum_write(thrum_io io, const void *from, siz
 THRUM_API THRUM_NODISCARD int64_t thrum_write_until(thrum_io io, const void *from, size_t size,
                                                     thrum_time deadline);
 
+/*
+ * thrum_try_read reads the bytes that are there, and thrum_try_write writes as many bytes as there
+ * is room for. They do not wait, neither for the descriptor nor for other callers. A write may be
+ * short.
+ *
+ * A loop that tries again and again keeps its worker from all other tasks. To be notified, use
+ * thrum_io_wait, thrum_io_on or a case of thrum_select.
+ *
+ * Parameters:
+ *   io    the descriptor
+ *   to    memory for `size` bytes, the caller's
+ *   from  the bytes, the caller's
+ *   size  the most bytes to read, or how many to write
+ * Returns: the number of bytes, 0 for a `size` of 0, or a negative error code; thrum_try_read also
+ *   returns 0 at the end. Codes not listed below are the system's, such as -ECONNRESET.
+ * Errors:
+ *   -EAGAIN      there is no byte, or no room; or another caller has the direction
+ *   -EBADF       `io` is stale, or not open in this direction
+ *   -ESHUTDOWN   in the child of a fork: `io` is the parent's
+ *   -EOPNOTSUPP  `io` is a file, or neither fresh nor a socket (thrum_io_adopt_shared), so a call
+ *                might block; or it is a socket with messages (thrum_try_receive_from)
+ *   -EPIPE       thrum_try_write: the peer no longer reads
+ * Context: any thread; never suspends.
+ * Ordering: none.
+ * Example:
+ *    int64_t n = thrum_try_read(io, text, sizeof text);
+ *    if (n == -EAGAIN) {
+ *        n = flush(io) < 0 ? -EIO : thrum_read(io, text, sizeof text); // before the wait
+ *    }
+ * See also: thrum_read, thrum_write, thrum_try_accept
+ */
+THRUM_API THRUM_NODISCARD int64_t thrum_try_read(thrum_io io, void *to, size_t size);
+THRUM_API THRUM_NODISCARD int64_t thrum_try_write(thrum_io io, const void *from, size_t size);
+
 /* The most pieces of memory for one call. */
 #define THRUM_IOVECS_MAX 1024u
 

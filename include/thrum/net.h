@@ -157,6 +157,34 @@ THRUM_API THRUM_NODISCARD int thrum_accept_until(thrum_io listener, thrum_io *ou
                                                  thrum_time deadline);
 
 /*
+ * Takes a connection that waits, without waiting for one or for other callers.
+ *
+ * Parameters:
+ *   listener  the listener, as for thrum_accept
+ *   out       set to the connection, which is the caller's to close
+ * Returns: 0, or a negative error code.
+ * Errors:
+ *   -EAGAIN           no connection waits, or another caller accepts
+ *   -EINVAL           `out` is NULL, or `listener` does not listen
+ *   -EOPNOTSUPP       `listener` is of a kind that does not listen
+ *   -ENOTSOCK         `listener` is no socket
+ *   -EBADF            `listener` is stale
+ *   -ESHUTDOWN        in the child of a fork: `listener` is the parent's
+ *   -EMFILE, -ENFILE  the process or the system has too many descriptors; the connection still
+ *                     waits
+ *   -ENOMEM           there is no memory; the connection may be lost
+ *   -ENOBUFS          the system has no memory for sockets; the connection may be lost
+ * Context: any thread; never suspends.
+ * Ordering: none.
+ * Example:
+ *    while (thrum_try_accept(listener, &io) == 0) {
+ *        refuse(io); // all that wait, before the server ends
+ *    }
+ * See also: thrum_accept, thrum_try_read
+ */
+THRUM_API THRUM_NODISCARD int thrum_try_accept(thrum_io listener, thrum_io *out);
+
+/*
  * Connects to an address. If a name has several addresses, they are tried side by side, in the
  * system's order but with IPv6 and IPv4 alternating. The next one is tried after 250 ms, or at once
  * when the one before fails; the first that answers wins.
@@ -447,6 +475,35 @@ THRUM_API THRUM_NODISCARD int64_t thrum_send_to(thrum_io io, const void *from, s
  */
 THRUM_API THRUM_NODISCARD int64_t thrum_receive_from(thrum_io io, void *to, size_t size,
                                                      thrum_address *from, thrum_time deadline);
+
+/*
+ * Sends one datagram, or takes one that is there, without waiting for room, for a datagram or for
+ * other callers.
+ *
+ * Parameters:
+ *   io     a socket for datagrams or messages
+ *   data   the bytes to send, or memory for the received ones
+ *   size   how many bytes
+ *   to     as for thrum_send_to
+ *   from   as for thrum_receive_from
+ * Returns: as thrum_send_to and thrum_receive_from, or a negative error code. Codes not listed
+ *   below are the system's, such as -ENETUNREACH.
+ * Errors:
+ *   -EAGAIN      there is no room, or no datagram; or another caller has the direction
+ *   -EOPNOTSUPP  `io` has no datagrams
+ *   -EBADF       `io` is stale
+ *   -ESHUTDOWN   in the child of a fork: `io` is the parent's
+ * Context: any thread; never suspends.
+ * Ordering: none.
+ * Example:
+ *    while (thrum_try_receive_from(io, text, sizeof text, NULL) >= 0) { // drops old ones
+ *    }
+ * See also: thrum_send_to, thrum_receive_from, thrum_try_read
+ */
+THRUM_API THRUM_NODISCARD int64_t thrum_try_send_to(thrum_io io, const void *data, size_t size,
+                                                    const thrum_address *to);
+THRUM_API THRUM_NODISCARD int64_t thrum_try_receive_from(thrum_io io, void *data, size_t size,
+                                                         thrum_address *from);
 
 /* One of several datagrams. The memory of its bytes is the caller's. */
 typedef struct thrum_datagram {

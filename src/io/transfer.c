@@ -233,3 +233,45 @@ int64_t thrum_write_until(thrum_io io, const void *from, size_t size, thrum_time
 int64_t thrum_write(thrum_io io, const void *from, size_t size) {
     return thrum_write_until(io, from, size, THRUM_FOREVER);
 }
+
+/* ---- without waiting ---- */
+
+/* Enters without waiting: the direction is left by th_direction_leave, which does not yield. */
+static int enter_to_try(th_inside *inside, thrum_io io, unsigned direction) {
+    int code = th_inside_try(inside, io, direction);
+    if (code) {
+        return code == -EBUSY ? -EAGAIN : code;
+    }
+    const th_record *record = inside->record;
+    code =
+        record->pooled || record->kind == TH_OS_DATAGRAM ? -EOPNOTSUPP : inside->direction->error;
+    if (code) {
+        th_direction_leave(inside->direction, th_inside_left(inside));
+    }
+    return code;
+}
+
+int64_t thrum_try_read(thrum_io io, void *to, size_t size) {
+    th_inside inside;
+    int code = enter_to_try(&inside, io, THRUM_IO_READ);
+    if (code) {
+        return code;
+    }
+    th_leftover left = th_inside_left(&inside);
+    int64_t n = size ? th_inside_read(&inside, to, size, &left) : 0;
+    th_direction_leave(inside.direction, left);
+    return n;
+}
+
+int64_t thrum_try_write(thrum_io io, const void *from, size_t size) {
+    th_inside inside;
+    int code = enter_to_try(&inside, io, THRUM_IO_WRITE);
+    if (code) {
+        return code;
+    }
+    const th_record *record = inside.record;
+    int64_t n = size ? th_os_io_write(record->fd, record->kind, from, size) : 0;
+    th_counted_written(record->fd, n);
+    th_direction_leave(inside.direction, n == -EAGAIN ? TH_LEFT_NOTHING : TH_LEFT_MORE);
+    return n;
+}

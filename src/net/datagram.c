@@ -157,3 +157,46 @@ int thrum_receive_many(thrum_io io, thrum_datagram *datagrams, unsigned n, thrum
     n = n < INT32_MAX ? n : INT32_MAX;
     return receive_some(io, (th_os_message *)(void *)datagrams, n, deadline);
 }
+
+/* ---- without waiting ---- */
+
+/* Sends or receives one message; the direction is left by a call that does not yield. */
+static int try_one(thrum_io io, unsigned direction, th_os_message *message) {
+    th_inside inside;
+    int code = th_inside_try(&inside, io, direction);
+    if (code) {
+        return code == -EBUSY ? -EAGAIN : code;
+    }
+    const th_record *record = inside.record;
+    code = record->kind != TH_OS_DATAGRAM ? -EOPNOTSUPP
+           : direction == THRUM_IO_WRITE  ? th_os_socket_send(record->fd, message, 1)
+                                          : th_os_socket_receive(record->fd, message, 1);
+    if (code > 0 && direction == THRUM_IO_WRITE) {
+        th_counted_written(record->fd, (int64_t)message->size);
+    } else if (code > 0) {
+        th_counted_read(record->fd, bytes_of(message));
+    }
+    th_direction_leave(inside.direction, code == -EAGAIN ? TH_LEFT_NOTHING : TH_LEFT_MORE);
+    return code;
+}
+
+int64_t thrum_try_send_to(thrum_io io, const void *data, size_t size, const thrum_address *to) {
+    th_os_message message = {.data = (void *)(uintptr_t)data, .size = size};
+    if (to) {
+        message.address = th_address_inside(to);
+    }
+    int code = try_one(io, THRUM_IO_WRITE, &message);
+    return code < 0 ? code : (int64_t)size;
+}
+
+int64_t thrum_try_receive_from(thrum_io io, void *data, size_t size, thrum_address *from) {
+    th_os_message message = {.data = data, .size = size};
+    int code = try_one(io, THRUM_IO_READ, &message);
+    if (code < 0) {
+        return code;
+    }
+    if (from) {
+        *from = th_address_outside(&message.address);
+    }
+    return (int64_t)message.length;
+}

@@ -209,6 +209,15 @@ static bool is_set(const uint32_t *xflag) {
     return xflag && th_load_relaxed(xflag) != 0;
 }
 
+/* A connection that has not ended, -EAGAIN or another code. */
+static int take_one(const th_record *listener) {
+    int fd;
+    do {
+        fd = th_os_io_accept(listener->fd);
+    } while (is_of_the_connection(fd));
+    return fd;
+}
+
 static int accept_one(th_inside *inside, const uint32_t *xflag) {
     for (;;) {
         /* The flag first: another caller may have consumed the event. */
@@ -217,9 +226,7 @@ static int accept_one(th_inside *inside, const uint32_t *xflag) {
         if (fd) {
             return fd;
         }
-        do {
-            fd = th_os_io_accept(inside->record->fd);
-        } while (is_of_the_connection(fd));
+        fd = take_one(inside->record);
         if (fd != -EAGAIN) {
             return fd;
         }
@@ -238,6 +245,20 @@ static int enter(th_inside *inside, thrum_io listener, thrum_time deadline, cons
     return code;
 }
 
+/* Takes over what an accept has returned. 0 or a code. */
+static int adopt_accepted(thrum_io *out, int fd, th_os_kind kind) {
+    if (fd < 0) {
+        return fd;
+    }
+    int code = th_record_adopt(out, fd, kind, true);
+    if (code) {
+        (void)th_os_io_close(fd);
+    } else {
+        TH_IO_COUNT(xio_accepts, 1);
+    }
+    return code;
+}
+
 int th_accept_unless(thrum_io listener, thrum_io *out, thrum_time deadline, const uint32_t *xflag) {
     th_inside inside;
     if (!out) {
@@ -250,16 +271,26 @@ int th_accept_unless(thrum_io listener, thrum_io *out, thrum_time deadline, cons
     const th_os_kind kind = inside.record->kind;
     int fd = keep_from_waiting(inside.record);
     fd = fd ? fd : accept_one(&inside, xflag);
-    if (fd >= 0) {
-        code = th_record_adopt(out, fd, kind, true);
-        if (code) {
-            (void)th_os_io_close(fd);
-        } else {
-            TH_IO_COUNT(xio_accepts, 1);
-        }
-    }
+    code = adopt_accepted(out, fd, kind);
     th_inside_leave(&inside, th_inside_left(&inside));
-    return fd < 0 ? fd : code;
+    return code;
+}
+
+int thrum_try_accept(thrum_io listener, thrum_io *out) {
+    th_inside inside;
+    if (!out) {
+        return -EINVAL;
+    }
+    int code = th_inside_try(&inside, listener, THRUM_IO_READ);
+    if (code) {
+        return code == -EBUSY ? -EAGAIN : code;
+    }
+    const th_os_kind kind = inside.record->kind;
+    int fd = keep_from_waiting(inside.record);
+    fd = fd ? fd : take_one(inside.record);
+    code = adopt_accepted(out, fd, kind);
+    th_direction_leave(inside.direction, fd == -EAGAIN ? TH_LEFT_NOTHING : TH_LEFT_MORE);
+    return code;
 }
 
 int thrum_accept_until(thrum_io listener, thrum_io *out, thrum_time deadline) {

@@ -33,7 +33,16 @@ TEST(a_connection_ends_with_its_value) {
         CHECK_EQ(server.join(), 0);
         CHECK(listener.accept_until(moved, by(soon())).timed_out());
         CHECK(listener.accept_for(moved, 1ms).timed_out());
+        CHECK_EQ(listener.try_accept(moved).code(), -EAGAIN);
         CHECK(!moved);
+        thrum::io client = thrum::dial(address);
+        CHECK(static_cast<bool>(listener.accept_until(moved, by(far_off()))));
+        CHECK_EQ(moved.try_read(bytes, sizeof(bytes)), -EAGAIN);
+        CHECK_EQ(moved.try_write("hi", 2), 2);
+        CHECK_EQ(
+            thrum::fd_wait_until(thrum_io_fd(client.native_handle()), THRUM_IO_READ, by(far_off()))
+                .code(),
+            THRUM_IO_READ);
     });
 }
 

@@ -35,7 +35,7 @@ class event {
     void signal() noexcept {
         thrum_event_signal(&event_);
     }
-    /* Wakes those that wait now, and leaves no signal. */
+    /* Wakes all present waiters, and leaves no signal. */
     void pulse() noexcept {
         thrum_event_pulse(&event_);
     }

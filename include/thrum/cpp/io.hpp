@@ -85,6 +85,13 @@ class io {
     [[nodiscard]] int64_t write_until(const void *from, size_t size, deadline when) noexcept {
         return thrum_write_until(io_, from, size, when.when());
     }
+    /* The calls of the same names in C (thrum_try_read); -EAGAIN: nothing moved, and no wait. */
+    [[nodiscard]] int64_t try_read(void *to, size_t size) noexcept {
+        return thrum_try_read(io_, to, size);
+    }
+    [[nodiscard]] int64_t try_write(const void *from, size_t size) noexcept {
+        return thrum_try_write(io_, from, size);
+    }
     status wait_until(unsigned bits, deadline when) noexcept {
         return status(thrum_io_wait(io_, bits, when.when()));
     }
@@ -151,6 +158,15 @@ class listener {
     status accept_until(io &out, deadline when) noexcept {
         thrum_io got;
         const int err = thrum_accept_until(io_.native_handle(), &got, when.when());
+        if (err == 0) {
+            out = io(got);
+        }
+        return status(err);
+    }
+    /* The same for a connection that waits already; else EAGAIN. */
+    status try_accept(io &out) noexcept {
+        thrum_io got;
+        const int err = thrum_try_accept(io_.native_handle(), &got);
         if (err == 0) {
             out = io(got);
         }

@@ -87,7 +87,7 @@ class shared_mutex {
     void unlock_shared() noexcept {
         thrum_rwlock_unlock(&lock_);
     }
-    /* The owner of the exclusive lock has a shared one from then on, and ends it by unlock_shared. */
+    /* The owner of the exclusive lock has a shared one then, which it ends by unlock_shared. */
     void downgrade() noexcept {
         thrum_rwlock_downgrade(&lock_);
     }
