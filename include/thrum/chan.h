@@ -150,15 +150,15 @@ THRUM_API size_t thrum_chan_len(const thrum_chan *chan);
 /* ---- select ---- */
 
 /*
- * A case of a select: a send, a receive, or a wait for an event, a descriptor or a tick. The caller
- * owns it, and makes it by a macro below, thrum_io_case (thrum/io.h) or THRUM_TICK_CASE
- * (thrum/interval.h).
+ * A case of a select: a send, a receive, or a wait for an event, a descriptor, a tick or the end of
+ * a task. The caller owns it, and makes it by a macro below, thrum_io_case (thrum/io.h) or
+ * THRUM_TICK_CASE (thrum/interval.h).
  */
 typedef struct thrum_case {
     thrum_chan *chan; /* the channel; NULL in a send or a receive: this case never happens */
     const void *from; /* the element to send */
-    void *to;         /* the memory to receive into, the event, or the interval */
-    uint32_t kind;    /* THRUM_CASE_SEND, _RECV, _EVENT or _TICK, or a descriptor's */
+    void *to;         /* the memory to receive into, the event, interval, handle or scope */
+    uint32_t kind;    /* THRUM_CASE_SEND and the like, or a descriptor's */
     int32_t status;   /* set for the case that happened: 0, or the error code */
 #if UINTPTR_MAX == UINT32_MAX
     uint32_t reserved_turn; /* of a descriptor, which is larger than a pointer */
@@ -178,22 +178,32 @@ THRUM_ABI_SIZE(thrum_case, 32, 24);
 #define THRUM_CASE_RECV 2u
 #define THRUM_CASE_EVENT 3u
 #define THRUM_CASE_OTHER 4u
+#define THRUM_CASE_JOIN 8u
+#define THRUM_CASE_NEXT 9u
 #define THRUM_CASE_KINDS 255u
 
 /*
  * Makes a case: THRUM_SEND_CASE sends a copy of *elem_, THRUM_RECV_CASE receives into *elem_, and
- * THRUM_EVENT_CASE waits until the event is signaled. With NULL as the channel or the event, the
- * case never happens.
+ * THRUM_EVENT_CASE waits until the event is signaled. With NULL as the channel, the event, the handle
+ * or the scope, the case never happens.
+ *
+ * THRUM_JOIN_CASE happens when the task has ended. It takes nothing: the handle is still to be
+ * joined, which no longer waits. Meanwhile no other call joins the task or selects on it, and the
+ * handle is in one case only. THRUM_NEXT_CASE happens when the scope has a result, so thrum_scope_next
+ * takes it without waiting. Only the task that opened the scope may select on it. While no child is
+ * left that could give a result, the case does not happen.
  *
  * Parameters:
- *   chan_   the channel, or NULL
- *   elem_   the element, or the memory for it; it must live until the select has returned
- *   event_  the event, a thrum_event *, or NULL
+ *   chan_    the channel, or NULL
+ *   elem_    the element, or the memory for it; it must live until the select has returned
+ *   event_   the event, a thrum_event *, or NULL
+ *   handle_  the task, a thrum_handle *, or NULL
+ *   scope_   the scope, a thrum_scope *, or NULL
  * Returns: a value of thrum_case.
  * Context: any thread; never suspends.
  * Ordering: none.
  * Example: examples/channels.c
- * See also: thrum_select, thrum_io_case
+ * See also: thrum_select, thrum_io_case, thrum_join, thrum_scope_next
  */
 #ifdef __cplusplus
 #define THRUM_SEND_CASE(chan_, elem_)                                                              \
@@ -203,6 +213,12 @@ THRUM_ABI_SIZE(thrum_case, 32, 24);
 #define THRUM_EVENT_CASE(event_)                                                                   \
     (thrum_case{NULL, NULL, (1 ? (event_) : (struct thrum_event *)0), THRUM_CASE_EVENT,            \
                 THRUM_CASE_REST})
+#define THRUM_JOIN_CASE(handle_)                                                                   \
+    (thrum_case{NULL, NULL, (1 ? (handle_) : (struct thrum_handle *)0), THRUM_CASE_JOIN,           \
+                THRUM_CASE_REST})
+#define THRUM_NEXT_CASE(scope_)                                                                    \
+    (thrum_case{NULL, NULL, (1 ? (scope_) : (struct thrum_scope *)0), THRUM_CASE_NEXT,             \
+                THRUM_CASE_REST})
 #else
 #define THRUM_SEND_CASE(chan_, elem_)                                                              \
     ((thrum_case){(chan_), (elem_), NULL, THRUM_CASE_SEND, THRUM_CASE_REST})
@@ -211,17 +227,24 @@ THRUM_ABI_SIZE(thrum_case, 32, 24);
 #define THRUM_EVENT_CASE(event_)                                                                   \
     ((thrum_case){NULL, NULL, (1 ? (event_) : (struct thrum_event *)0), THRUM_CASE_EVENT,          \
                   THRUM_CASE_REST})
+#define THRUM_JOIN_CASE(handle_)                                                                   \
+    ((thrum_case){NULL, NULL, (1 ? (handle_) : (struct thrum_handle *)0), THRUM_CASE_JOIN,         \
+                  THRUM_CASE_REST})
+#define THRUM_NEXT_CASE(scope_)                                                                    \
+    ((thrum_case){NULL, NULL, (1 ? (scope_) : (struct thrum_scope *)0), THRUM_CASE_NEXT,           \
+                  THRUM_CASE_REST})
 #endif
 
 /*
  * Does exactly one of n cases, and waits until one can be done. It sends or receives an element, or
- * it finds an event signaled, a descriptor ready or a tick due. The signal of an auto event and the
- * tick are consumed; nothing is read from a descriptor. If several can be done at once, each has
- * the same chance.
+ * it finds an event signaled, a descriptor ready, a tick due or a task ended. The signal of an auto
+ * event and the tick are consumed. Nothing is read from a descriptor, and no result of a task is
+ * taken. If several can be done at once, each has the same chance.
  *
  * The `status` of the case that happened is 0 if it was done. Otherwise nothing was moved, and it
- * is -EPIPE (the channel is closed), -EBADF (the descriptor is closed) or -ESHUTDOWN (the
- * descriptor is that of a fork's parent). The `status` of the other cases means nothing.
+ * is -EPIPE (the channel is closed), -EBADF (the descriptor is closed), -ESHUTDOWN (the descriptor
+ * or the task is that of a fork's parent) or -EDEADLK (the task is the caller). The `status` of the
+ * other cases means nothing.
  *
  * A channel may be in several cases, to send and to receive as well: a select never receives its
  * own element. If no case can ever happen, the call waits for the deadline.
@@ -252,7 +275,10 @@ THRUM_ABI_SIZE(thrum_case, 32, 24);
  *   -ESHUTDOWN        in the child of a fork (thrum/sched.h): no thread is left to end the wait
  * Context: any thread; may suspend; cancellable.
  * Ordering: the writes before this call are visible to the receiver of an element that it sends.
- *   After the call the writes before the send, the signal or the close are visible that it found.
+ *   After the call the writes before the send, the signal, the close or the end of a task are visible
+ *   that it found.
+ * Misuse: a handle was joined or detached, or another call waits for its task; a scope is joined, or
+ *   the caller has not opened it.
  * Example: examples/channels.c
  * See also: THRUM_SEND_CASE, thrum_io_case, THRUM_TICK_CASE, thrum_event_wait_any
  */

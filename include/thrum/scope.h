@@ -14,6 +14,12 @@
  *         err = thrum_scope_join(&scope);
  *     }
  *
+ * thrum_scope_spawn starts children whose results the owner takes, in the order in which they end:
+ *
+ *     while ((err = thrum_scope_next(&scope, &arg, &result)) == 0) {
+ *         ...                             the child that got `arg` has returned `result`
+ *     }
+ *
  * **A scope's deadline cancels its children, not its owner**: past the deadline, waits of the owner
  * itself between open and join go on. To cancel those, use thrum_with_deadline:
  *
@@ -23,6 +29,7 @@
 #define THRUM_SCOPE_H
 
 #include "thrum/base.h"
+#include "thrum/spawn.h"
 
 THRUM_BEGIN_DECLS
 
@@ -80,6 +87,68 @@ THRUM_API THRUM_NODISCARD int thrum_scope_open(thrum_scope *scope, thrum_time de
  * See also: thrum_scope_open, thrum_scope_cancel
  */
 THRUM_API int thrum_scope_go(thrum_scope *scope, thrum_fn fn, void *arg);
+
+/*
+ * Starts `fn(arg)` as a child whose result is kept until thrum_scope_next takes it. **A negative
+ * result does not cancel the scope**: the owner takes it, and decides. In a cancelled scope children
+ * still run, cancelled.
+ *
+ * The join drops results that were not taken. If it has no other reason, it returns the first
+ * negative one. Until its result is taken, a child that has ended keeps less than 200 bytes.
+ *
+ * Parameters:
+ *   scope  the scope, which is open
+ *   attr   how the child is started; not kept; NULL is the defaults. A scheduler that it names is
+ *          that of the scope
+ *   fn     the child's function
+ *   arg    its argument, by which thrum_scope_next tells the children apart
+ * Returns: 0, or a negative error code; nothing is started then, and the scope is as before.
+ * Errors:
+ *   -EINVAL     scope or fn is NULL, or the attr has a wrong size, another scheduler, an unknown
+ *               flag, a worker that has never taken part, or more than 64 MiB of stack
+ *   -ENOMEM     there is no memory, or 16,384 tasks wait for memory for a stack
+ *   -ESHUTDOWN  the caller is external to the scope's scheduler, which stops; or the scope was
+ *               opened in a fork's parent
+ * Context: the task that opened the scope, or a child of it; never suspends.
+ * Ordering: the writes before this call are visible to the child.
+ * Misuse: the scope is joined.
+ * Example: examples/first_results.c
+ * See also: thrum_scope_next, thrum_scope_go
+ */
+THRUM_API THRUM_NODISCARD int thrum_scope_spawn(thrum_scope *scope, const thrum_attr *attr,
+                                                thrum_fn fn, void *arg);
+
+/*
+ * Takes the next result of a child that thrum_scope_spawn has started: children come in the order
+ * in which they end. It waits until one has ended. thrum_scope_next_until gives up at the deadline.
+ * Each call takes constant time, however many children there are, and allocates nothing.
+ *
+ * A result that is there is taken at once, also past the deadline or by a cancelled caller. Once the
+ * scope is cancelled, the results of its children still come. They must be taken by the owner, so
+ * another task that needs them gets them through a channel.
+ *
+ * Parameters:
+ *   scope     the scope, which is open
+ *   arg       gets the argument with which the child was started; may be NULL
+ *   result    gets the value that its function returned; may be NULL
+ *   deadline  thrum_scope_next_until only: when to give up, an instant from thrum_after or
+ *             THRUM_FOREVER
+ * Returns: 0, or a negative error code with nothing taken.
+ * Errors:
+ *   -ECHILD     no child is left whose result could be taken
+ *   -ETIMEDOUT  the deadline of this call passed
+ *   -ECANCELED  the caller was cancelled
+ *   -EINVAL     scope is NULL
+ *   -ESHUTDOWN  the scope was opened in a fork's parent
+ * Context: the task or the bound thread that opened the scope; may suspend; cancellable.
+ * Ordering: the writes of the child are visible after a call that returned 0.
+ * Misuse: the scope is joined, or the caller has not opened it.
+ * Example: examples/first_results.c
+ * See also: thrum_scope_spawn, THRUM_NEXT_CASE
+ */
+THRUM_API THRUM_NODISCARD int thrum_scope_next(thrum_scope *scope, void **arg, int *result);
+THRUM_API THRUM_NODISCARD int thrum_scope_next_until(thrum_scope *scope, void **arg, int *result,
+                                                     thrum_time deadline);
 
 /*
  * Cancels the scope's children, present and future, and the scopes that they have open. Their waits

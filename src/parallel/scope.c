@@ -17,8 +17,6 @@
 typedef struct scope {
     th_scope tree;
     thrum_task timer; /* posted if the scope's deadline is earlier than those it inherits */
-    bool timed;
-    bool joined; /* for a child that comes too late; written by the owner, when all have ended */
 } scope;
 _Static_assert(sizeof(scope) <= sizeof(thrum_scope), "it lies in the public struct");
 _Static_assert(_Alignof(scope) <= _Alignof(thrum_scope), "it lies in the public struct");
@@ -36,9 +34,8 @@ static void time_is_out(thrum_task *self, void *arg) {
 }
 
 static int open_one(scope *s, thrum_sched *sched, thrum_time deadline) {
-    s->joined = false;
-    s->timed = th_scope_open(&s->tree, sched, deadline);
-    if (s->timed) {
+    s->tree.timed = th_scope_open(&s->tree, sched, deadline);
+    if (s->tree.timed) {
         thrum_task_init(&s->timer, time_is_out, s);
         th_scope_count(&s->tree, &s->tree.timers);
         int code = thrum_task_post_until(sched, &s->timer, s->tree.deadline);
@@ -52,16 +49,31 @@ static int open_one(scope *s, thrum_sched *sched, thrum_time deadline) {
     return 0;
 }
 
+/* Drops the results that nobody took. Returns the first that is negative, or 0. */
+static int drop_results(th_scope *tree) {
+    int first = 0;
+    thrum_handle *child;
+    while ((child = th_scope_take(tree))) {
+        void *arg;
+        const int result = th_handle_take(child, &arg);
+        first = !first && result < 0 ? result : first;
+    }
+    return first;
+}
+
 /* Waits until the scope's children have ended; returns the reason of its end. */
 static int close_one(scope *s) {
     th_scope *tree = &s->tree;
     int result = th_scope_wait(tree, &tree->living);
-    if (s->timed) {
+    if (tree->results) {
+        const int dropped = drop_results(tree);
+        result = result ? result : dropped;
+    }
+    if (s->tree.timed) {
         (void)thrum_task_cancel(&s->timer); /* the timer has run, runs, or runs at once */
         th_scope_wait(tree, &tree->timers);
     }
     th_scope_close(tree);
-    s->joined = true;
     return result;
 }
 
@@ -78,7 +90,7 @@ int thrum_scope_go(thrum_scope *public, thrum_fn fn, void *arg) {
     if (!public) {
         return -EINVAL;
     }
-    if (th_unlikely(s->joined)) {
+    if (th_unlikely(s->tree.closed)) {
         th_misuse("thrum_scope_go", "the scope is joined", public);
     }
     int code = th_scope_go(&s->tree, fn, arg);
@@ -86,6 +98,42 @@ int thrum_scope_go(thrum_scope *public, thrum_fn fn, void *arg) {
         th_scope_cancel_here(&s->tree, code);
     }
     return code;
+}
+
+int thrum_scope_spawn(thrum_scope *public, const thrum_attr *attr, thrum_fn fn, void *arg) {
+    scope *s = inside(public);
+    if (!public) {
+        return -EINVAL;
+    }
+    if (th_unlikely(s->tree.closed)) {
+        th_misuse("thrum_scope_spawn", "the scope is joined", public);
+    }
+    return th_scope_spawn(&s->tree, attr, fn, arg);
+}
+
+int thrum_scope_next_until(thrum_scope *public, void **arg, int *result, thrum_time deadline) {
+    if (!public) {
+        return -EINVAL;
+    }
+    th_scope *tree = &inside(public)->tree;
+    int code = th_scope_is_mine(tree, "thrum_scope_next") ? th_scope_wait_result(tree, deadline)
+                                                          : -ESHUTDOWN;
+    if (code) {
+        return code;
+    }
+    void *given;
+    const int value = th_handle_take(th_scope_take(tree), &given);
+    if (arg) {
+        *arg = given;
+    }
+    if (result) {
+        *result = value;
+    }
+    return 0;
+}
+
+int thrum_scope_next(thrum_scope *public, void **arg, int *result) {
+    return thrum_scope_next_until(public, arg, result, THRUM_FOREVER);
 }
 
 void thrum_scope_cancel(thrum_scope *public) {

@@ -1,5 +1,5 @@
 /*
- * among.c: a select among channels, events and descriptors.
+ * among.c: a select among channels, events, ends of tasks and descriptors.
  *
  * Channels come first, and in a select of channels alone (select.c) that is all: the wait is put on
  * their lists, under all their locks, after a look that found nothing. Then it is put on the other
@@ -15,6 +15,7 @@
 #include "core/wait/wait.h"
 #include "platform/platform.h"
 #include "sync/cases.h"
+#include "sync/ended.h"
 #include "sync/event.h"
 
 #define NONE (-EAGAIN) /* no case can happen */
@@ -52,7 +53,8 @@ static bool can_happen(const thrum_case *c) {
     return tick      ? th_interval_is_due(tick, th_os_now())
            : c->chan ? (c->kind == THRUM_CASE_SEND ? th_chan_can_send(c->chan)
                                                    : th_chan_can_recv(c->chan))
-                     : event && thrum_event_is_signaled(event);
+           : event   ? thrum_event_is_signaled(event)
+                     : th_end_look(c) != -EAGAIN;
 }
 
 /* The number of a case that can happen, each with the same chance, or NONE. */
@@ -86,6 +88,7 @@ static int try_some(among *a) {
             status = c->kind == THRUM_CASE_SEND   ? thrum_chan_try_send(c->chan, c->from)
                      : c->kind == THRUM_CASE_RECV ? thrum_chan_try_recv(c->chan, c->to)
                      : tick_of(c)                 ? (thrum_interval_test(c->to) ? 0 : -EAGAIN)
+                     : th_case_is_of_end(c)       ? th_end_look(c)
                      : thrum_event_test(c->to)    ? 0
                                                   : -EAGAIN;
         }
@@ -138,7 +141,9 @@ static int stand_on_others(among *a, th_waiter *me) {
         if (!c->chan) {
             th_waiter_init_part(part, me, (int32_t)i);
         }
-        if (event_of(c) && !th_event_stand(c->to, part) && found == NONE) {
+        const bool stands =
+            event_of(c) ? th_event_stand(c->to, part) : th_end_stand(c, part, me, (int32_t)i);
+        if (!stands && found == NONE) {
             found = (int)i;
         }
         if (is_listed(a, c)) {
@@ -159,6 +164,8 @@ static void leave_others(among *a) {
         th_waiter *part = &a->places[i].op.waiter;
         if (event_of(c)) {
             th_event_leave(c->to, part);
+        } else if (th_case_is_of_end(c)) {
+            th_end_leave(c, part);
         } else if (is_listed(a, c)) {
             a->ops->leave(c, part);
         }
@@ -235,7 +242,7 @@ static int round_of(among *a) {
     thrum_event *event = found < 0 ? NULL : event_of(&a->cases[found]);
     const bool taken = !event || thrum_event_test(event);
     leave_all(a, -1);
-    if (event) {
+    if (event || (found >= 0 && th_case_is_of_end(&a->cases[found]))) {
         a->cases[found].status = 0;
     }
     return taken ? found : NONE;
@@ -316,7 +323,7 @@ static bool check(among *a) {
             if (c->chan || !c->from || c->from != a->ops || ++others > a->ops->max) {
                 return false;
             }
-        } else if (c->kind == THRUM_CASE_EVENT || c->kind == THRUM_CASE_TICK
+        } else if (c->kind == THRUM_CASE_EVENT || c->kind == THRUM_CASE_TICK || th_case_is_of_end(c)
                        ? c->chan != NULL
                        : c->kind != THRUM_CASE_SEND && c->kind != THRUM_CASE_RECV) {
             return false;

@@ -55,6 +55,7 @@ NAMES = {
     "TH_ON_SELECT": "channels, the first",
     "TH_ON_JOIN": "task",
     "TH_ON_SCOPE": "scope",
+    "TH_ON_RESULT": "result of a scope",
     "TH_ON_FORK": "fork",
     "TH_ON_DAG": "dag",
     "TH_ON_SLEEP": "sleep",

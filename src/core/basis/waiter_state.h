@@ -47,6 +47,7 @@ typedef enum {
     TH_ON_SELECT, /* the object is the first channel */
     TH_ON_JOIN,   /* a handle */
     TH_ON_SCOPE,
+    TH_ON_RESULT, /* of any child of a scope */
     TH_ON_FORK,
     TH_ON_DAG,
     TH_ON_SLEEP,

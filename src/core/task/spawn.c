@@ -111,6 +111,10 @@ static TH_NO_TSAN TH_NOINLINE int get_result(const thrum_handle *handle) {
     return handle->result;
 }
 
+static TH_NO_TSAN TH_NOINLINE void *get_arg(const thrum_handle *handle) {
+    return handle->arg;
+}
+
 /* Makes a fresh object a task, to be submitted next. `here`: the caller's worker, or NULL. */
 static TH_ALWAYS_INLINE void prepare(thrum_handle *handle, thrum_sched *sched, th_worker *here,
                                      thrum_handle **out, th_scope *scope, const thrum_attr *attr,
@@ -198,6 +202,19 @@ int th_scope_go(th_scope *scope, thrum_fn fn, void *arg) {
     return start(NULL, scope, &attr, fn, arg);
 }
 
+int th_scope_spawn(th_scope *scope, const thrum_attr *how, thrum_fn fn, void *arg) {
+    thrum_handle *unused;
+    thrum_attr attr = THRUM_ATTR_INIT;
+    if (how) {
+        if (how->size != sizeof attr || (how->sched && how->sched != scope->sched)) {
+            return -EINVAL;
+        }
+        attr = *how;
+    }
+    attr.sched = scope->sched;
+    return start(&unused, scope, &attr, fn, arg);
+}
+
 /* ---- the end of a task, and waiting for it ---- */
 
 static void handle_free(thrum_handle *handle) {
@@ -218,10 +235,10 @@ static void handle_free(thrum_handle *handle) {
 }
 
 void th_handle_finish(thrum_handle *handle, int result) {
+    set_result(handle, result); /* before the scope, whose owner may take it there */
     if (handle->scope) {
         th_scope_child_ended(handle, result);
     }
-    set_result(handle, result);
     /*
      * pairs: thrum_join, thrum_detach; publishes the result, takes the waiter that they left.
      * A detached task stays DETACHED: as DONE it could be joined once more, unnoticed
@@ -254,6 +271,9 @@ static TH_ALWAYS_INLINE bool is_self(const thrum_handle *handle) {
 
 /* Ends the program unless the handle is neither joined nor detached yet. */
 static void check_handle(const char *call, const thrum_handle *handle, uintptr_t state) {
+    if (state > TH_JOIN_FREE) {
+        th_misuse(call, "another call waits for the task already", handle);
+    }
     if (state != TH_JOIN_RUNNING && state != TH_JOIN_DONE) {
         th_misuse(call, "the handle was joined or detached before", handle);
     }
@@ -330,18 +350,78 @@ int thrum_join_on_until(thrum_handle *tagged, thrum_await *await, thrum_task *ta
     return is_self(handle) ? -EDEADLK : th_await_standing(await, deadline);
 }
 
+static void let_go(const char *call, thrum_handle *handle) {
+    uintptr_t state = TH_JOIN_RUNNING;
+    /* pairs: th_handle_finish; the second of the two frees the handle */
+    if (!th_cas_acq_rel_acquire_both(&handle->xjoin, &state, TH_JOIN_DETACHED)) {
+        check_handle(call, handle, state);
+        handle_free(handle);
+    }
+}
+
 int thrum_detach(thrum_handle *tagged) {
     if (!tagged) {
         return -EINVAL;
     }
-    thrum_handle *handle = th_handle_of("thrum_detach", tagged);
-    uintptr_t state = TH_JOIN_RUNNING;
-    /* pairs: th_handle_finish; the second of the two frees the handle */
-    if (!th_cas_acq_rel_acquire_both(&handle->xjoin, &state, TH_JOIN_DETACHED)) {
-        check_handle("thrum_detach", handle, state);
-        handle_free(handle);
-    }
+    let_go("thrum_detach", th_handle_of("thrum_detach", tagged));
     return 0;
+}
+
+int th_handle_take(thrum_handle *handle, void **arg) {
+    const int result = get_result(handle);
+    *arg = get_arg(handle);
+    let_go("thrum_scope_next", handle);
+    return result;
+}
+
+/* ---- the end of a task as a case of a select ---- */
+
+int th_handle_look(thrum_handle *tagged) {
+    thrum_handle *handle = th_handle_of("thrum_select", tagged);
+    /* pairs: th_handle_finish; sees that it has ended */
+    const uintptr_t state = th_load_acquire(&handle->xjoin);
+    if (state == TH_JOIN_DONE || state > TH_JOIN_FREE) { /* a waiter: perhaps the caller's own */
+        return state == TH_JOIN_DONE ? 0 : -EAGAIN;
+    }
+    check_handle("thrum_select", handle, state);
+    if (is_self(handle)) {
+        return -EDEADLK;
+    }
+    return !th_fiber_self() && handle->slab->abandoned ? -ESHUTDOWN : -EAGAIN;
+}
+
+/*
+ * In place of a release: the end of a task knows nothing of parts. The select waits for
+ * th_waiter_missed if it was not released, and for the release if it was.
+ */
+static bool pass_on(void *object, th_waiter *part) {
+    th_waiter *whole = object;
+    const int32_t number = part->value;
+    const bool first = th_waiter_claim(whole, TH_WAIT_WOKEN);
+    th_waiter_missed(part);
+    if (first) {
+        whole->value = number;
+        th_waiter_release(whole);
+    }
+    return false;
+}
+
+bool th_handle_stand(thrum_handle *tagged, th_waiter *part, th_waiter *whole, int32_t number) {
+    thrum_handle *handle = th_handle_of("thrum_select", tagged);
+    *part = (th_waiter){.timed = true, .leave = pass_on, .object = whole, .value = number};
+    uintptr_t state = TH_JOIN_RUNNING;
+    /* pairs: th_handle_finish; hands the part over, or sees the end */
+    part->listed = th_cas_acq_rel_acquire_both(&handle->xjoin, &state, (uintptr_t)part);
+    if (!part->listed) {
+        check_handle("thrum_select", handle, state);
+    }
+    return part->listed;
+}
+
+void th_handle_take_back(thrum_handle *tagged, th_waiter *part) {
+    if (part->listed) {
+        (void)leave(th_handle_of("thrum_select", tagged), part);
+    }
 }
 
 /* ---- the running task ---- */

@@ -3,6 +3,8 @@
  */
 #include "core/wait/scope_tree.h"
 
+#include <errno.h>
+
 #include "base/atomic.h"
 #include "base/check.h"
 #include "core/ready/waiter.h"
@@ -139,6 +141,7 @@ void th_scope_close(th_scope *scope) {
             forget(scope);
         }
     }
+    scope->closed = true;
 }
 
 /* ---- children and timers ---- */
@@ -173,6 +176,30 @@ void th_scope_leave(th_scope *scope, size_t *count) {
     leave(scope, count);
 }
 
+/* Whether the child's result is kept for the owner. The taker changes the word, but after this. */
+static inline bool has_result(const thrum_handle *handle) {
+    return th_load_relaxed(&handle->xjoin) != TH_JOIN_DETACHED; /* relaxed: constant until then */
+}
+
+/*
+ * With the lock: the result of a child that has left the list of children can be taken. Returns the
+ * owner's waiter, claimed, if it waits for that.
+ */
+static th_waiter *keep(th_scope *scope, thrum_handle *handle) {
+    thrum_handle *last = scope->ended;
+    handle->scope_next = last ? last->scope_next : handle;
+    if (last) {
+        last->scope_next = handle;
+    }
+    scope->ended = handle;
+    th_waiter *taker = scope->awaited ? NULL : scope->waiter;
+    if (taker) {
+        scope->waiter = NULL;
+        taker = th_waiter_claim(th_waiter_whole(taker), TH_WAIT_WOKEN) ? taker : NULL;
+    }
+    return taker;
+}
+
 void th_scope_child_begins(th_scope *scope, thrum_handle *handle) {
     TH_LOCKED(&scope->lock);
     scope->living++;
@@ -181,12 +208,14 @@ void th_scope_child_begins(th_scope *scope, thrum_handle *handle) {
     uint32_t word = th_load_relaxed(&handle->xcancelled) | (scope->cancelled ? TH_CANCEL_ON : 0);
     th_store_relaxed(&handle->xcancelled, word); /* relaxed: as above */
     TH_LIST_PUSH(&scope->children, handle, scope_next, scope_prev);
+    scope->results += has_result(handle);
 }
 
 void th_scope_child_ended(thrum_handle *handle, int result) {
     th_scope *scope = handle->scope;
     th_lock_acquire(&scope->lock);
-    if (result < 0 && !scope->cancelled) {
+    const bool kept = has_result(handle);
+    if (result < 0 && !scope->cancelled && !kept) {
         th_lock_release(&scope->lock);
         th_scope_cancel(scope, result);
         th_lock_acquire(&scope->lock);
@@ -195,14 +224,100 @@ void th_scope_child_ended(thrum_handle *handle, int result) {
         scope->cursor = handle->scope_next;
     }
     TH_LIST_TAKE(&scope->children, handle, scope_next, scope_prev);
+    th_waiter *taker = th_unlikely(kept) ? keep(scope, handle) : NULL;
     leave(scope, &scope->living);
+    if (taker) {
+        th_waiter_let_go(taker); /* it was claimed, so the owner is still there */
+    }
+}
+
+/* ---- results ---- */
+
+bool th_scope_is_mine(const th_scope *scope, const char *call) {
+    if (scope->closed) {
+        th_misuse(call, "the scope is joined", scope);
+    }
+    if (!scope->sched->abandoned && scope->owner != th_fiber_self()) {
+        th_misuse(call, "the caller has not opened the scope", scope);
+    }
+    return !scope->sched->abandoned;
+}
+
+thrum_handle *th_scope_take(th_scope *scope) {
+    TH_LOCKED(&scope->lock);
+    thrum_handle *last = scope->ended;
+    if (!last) {
+        return NULL;
+    }
+    thrum_handle *first = last->scope_next;
+    last->scope_next = first->scope_next;
+    scope->ended = first == last ? NULL : last;
+    scope->results--;
+    return first;
+}
+
+bool th_scope_has_result(th_scope *scope) {
+    TH_LOCKED(&scope->lock);
+    return scope->ended != NULL;
+}
+
+/* With the lock. The owner may be there already, if a select has the scope in two cases. */
+static void stand_here(th_scope *scope, th_waiter *me) {
+    if (!scope->waiter) {
+        scope->waiter = me;
+        scope->awaited = NULL;
+    }
+}
+
+static int stand(void *object, th_waiter *me, bool late) {
+    th_scope *scope = object;
+    (void)late;
+    TH_LOCKED(&scope->lock);
+    if (scope->ended || !scope->results) {
+        return scope->ended ? 1 : -ECHILD;
+    }
+    stand_here(scope, me);
+    return 0;
+}
+
+static bool leave_again(void *object, th_waiter *me) {
+    th_scope *scope = object;
+    TH_LOCKED(&scope->lock);
+    const bool there = scope->waiter == me;
+    if (there) {
+        scope->waiter = NULL;
+    }
+    return there;
+}
+
+static const th_wait_kind waits = {.on = TH_ON_RESULT, .stand = stand, .leave = leave_again};
+
+int th_scope_wait_result(th_scope *scope, int64_t deadline) {
+    if (!th_scope_has_result(scope) && has_passed(scope)) { /* perhaps its timer has not fired */
+        th_scope_cancel(scope, -ETIMEDOUT);
+    }
+    th_waiter me;
+    th_waiter_init_for(&me, TH_ON_RESULT, scope, true, NULL);
+    return th_wait_with(&waits, scope, &me, true, deadline);
+}
+
+bool th_scope_stand(th_scope *scope, th_waiter *part) {
+    TH_LOCKED(&scope->lock);
+    if (!scope->ended) {
+        stand_here(scope, part);
+    }
+    return !scope->ended;
+}
+
+void th_scope_take_back(th_scope *scope, th_waiter *part) {
+    (void)leave_again(scope, part);
 }
 
 /* ---- the owner as a child of its own scope ---- */
 
 void th_scope_enter(th_scope *scope, th_part *part) {
     th_fiber *fiber = th_fiber_self();
-    *part = (th_part){.outer = fiber->inherited.handle};
+    *part = (th_part){.handle.xjoin = TH_JOIN_DETACHED, .outer = fiber->inherited.handle};
     thrum_handle *self = &part->handle;
     self->can_order = fiber->sched->can_order;
     self->xcancelled = TH_CANCEL_NESTED;

@@ -29,13 +29,18 @@ typedef struct th_scope {
     thrum_handle *children; /* list of the living children */
     thrum_handle *cursor;   /* the next child for a cancel, or NULL: it has reached all */
     th_waiter *waiter;      /* the owner, while it waits */
-    const size_t *awaited;  /* the count that must become 0 for the owner to go on */
+    const size_t *awaited;  /* the count that must become 0 for it to go on; NULL: a result */
+    thrum_handle *ended;    /* the newest child with a result, of a ring through scope_next */
 
     /* Used by cancels, under th_cancel_lock. */
     struct th_scope *next;  /* the next on the list of a cancel that has not reached it yet */
     struct th_scope **link; /* the pointer to it on that list, or NULL: it is on none */
     bool visited;           /* all below is or will be cancelled; new children are born so */
     bool cancelled;         /* with `lock`: `first` is set, new children are born cancelled */
+
+    bool timed;       /* constant: it has a timer (scope.c) */
+    bool closed;      /* for calls that come too late; by the owner, when all children have ended */
+    uint32_t results; /* with `lock`: results to be taken, also of children that have not ended */
 } th_scope;
 
 /*
@@ -52,6 +57,21 @@ void th_scope_leave(th_scope *scope, size_t *count);
 
 /* By the owner: waits until the count (`living`, `timers`) is 0; returns `first` as it was then. */
 int th_scope_wait(th_scope *scope, const size_t *count);
+
+/*
+ * Results of children (th_scope_spawn), in the order in which they end. Only the owner takes them,
+ * so there is one waiter at most. th_scope_is_mine ends the program if the caller is another, or
+ * has closed the scope; false: in a forked process the children are the parent's. th_scope_take returns the child that ended first, for
+ * th_handle_take, or NULL. th_scope_wait_result waits until there is one: 0, -ETIMEDOUT,
+ * -ECANCELED, or -ECHILD if no child has one to give. The last two are for a select: the part is
+ * not put down if a result is there (false), and no thread touches it after it was taken back.
+ */
+bool th_scope_is_mine(const th_scope *scope, const char *call);
+thrum_handle *th_scope_take(th_scope *scope);
+int th_scope_wait_result(th_scope *scope, int64_t deadline);
+bool th_scope_has_result(th_scope *scope);
+bool th_scope_stand(th_scope *scope, th_waiter *part);
+void th_scope_take_back(th_scope *scope, th_waiter *part);
 
 /* Whether the caller opened it, and has opened none since that is still open. */
 bool th_scope_is_innermost(const th_scope *scope);
