@@ -178,8 +178,8 @@ THRUM_ABI_SIZE(thrum_case, 32, 24);
 #define THRUM_CASE_RECV 2u
 #define THRUM_CASE_EVENT 3u
 #define THRUM_CASE_OTHER 4u
-#define THRUM_CASE_JOIN 8u
-#define THRUM_CASE_NEXT 9u
+#define THRUM_CASE_JOIN 10u
+#define THRUM_CASE_NEXT 11u
 #define THRUM_CASE_KINDS 255u
 
 /*

@@ -359,3 +359,46 @@ TEST(events_and_channels_alone_need_no_descriptor) {
     s.e.io[0] = io;
     scene_end(&s);
 }
+
+/* ---- beside the end of a task ---- */
+
+typedef struct joined {
+    rig r;
+    ends e;
+    thrum_event end;
+    thrum_handle *handle;
+} joined;
+
+static int waits_for_end(void *arg) {
+    return thrum_event_wait(&((joined *)arg)->end);
+}
+
+static int selects_on_both(void *arg) {
+    joined *j = arg;
+    thrum_case cases[] = {thrum_io_case(j->e.io[0], THRUM_IO_READ), THRUM_JOIN_CASE(j->handle)};
+    CHECK_EQ(thrum_select(cases, 2, soon()), -ETIMEDOUT);
+    put(j->e.fds[1], "x");
+    CHECK_EQ(thrum_select(cases, 2, THRUM_FOREVER), 0);
+    char text[2];
+    CHECK_EQ(thrum_read(j->e.io[0], text, sizeof text), 1);
+    thrum_event_signal(&j->end);
+    CHECK_EQ(thrum_select(cases, 2, THRUM_FOREVER), 1);
+    CHECK_EQ(cases[1].status, 0);
+    CHECK_EQ(thrum_join(j->handle, NULL), 0);
+    return 0;
+}
+
+TEST(a_task_ends_beside_a_descriptor) {
+    /* In a task, and in a plain thread, which waits in the system meanwhile. */
+    joined j;
+    rig_begin(&j.r, 0);
+    ends_open_half(&j.e, UNIX);
+    for (int plain = 0; plain < 2; plain++) {
+        thrum_attr attr = rig_attr(&j.r);
+        thrum_event_init(&j.end, THRUM_EVENT_MANUAL, false);
+        CHECK_EQ(thrum_spawn_with(&j.handle, &attr, waits_for_end, &j), 0);
+        CHECK_EQ(plain ? selects_on_both(&j) : rig_run(&j.r, selects_on_both, &j), 0);
+    }
+    ends_close(&j.e);
+    rig_stop(&j.r);
+}
