@@ -24,6 +24,7 @@
 #include "thrum/cpp/fork.hpp"
 #include "thrum/cpp/interval.hpp"
 #include "thrum/cpp/io.hpp"
+#include "thrum/cpp/join_set.hpp"
 #include "thrum/cpp/local.hpp"
 #include "thrum/cpp/locked.hpp"
 #include "thrum/cpp/mutex.hpp"

@@ -1,6 +1,6 @@
 /*
- * thrum/cpp/select.hpp: one of several sends, receives, events, descriptors and ticks: the first
- * that can be done (thrum_select).
+ * thrum/cpp/select.hpp: one of several sends, receives, events, descriptors, ticks and ends of tasks:
+ * the first that can be done (thrum_select).
  *
  *     thrum::select(thrum::on_recv(lines, [&](auto line) { ... }),
  *                   thrum::on_event(end, [&] { ... }));
@@ -14,6 +14,7 @@
 #include "thrum/cpp/event.hpp"
 #include "thrum/cpp/interval.hpp"
 #include "thrum/cpp/io.hpp"
+#include "thrum/cpp/join_set.hpp"
 #include "thrum/cpp/outcome.hpp"
 
 namespace thrum {
@@ -77,12 +78,16 @@ template <typename T, typename Fn> class send_case {
     Fn fn_;
 };
 
-template <typename Fn> class event_case {
+/*
+ * A case whose call gets nothing: an event, a tick, the end of a task, or a set's next
+ * result.
+ */
+template <typename Fn> class plain_case {
   public:
-    event_case(thrum_event *event, Fn fn) : event_(event), fn_(std::move(fn)) {
+    plain_case(const thrum_case &what, Fn fn) : case_(what), fn_(std::move(fn)) {
     }
     thrum_case begin() noexcept {
-        return THRUM_EVENT_CASE(event_);
+        return case_;
     }
     void happened(int) {
         (void)fn_();
@@ -94,28 +99,7 @@ template <typename Fn> class event_case {
     }
 
   private:
-    thrum_event *event_;
-    Fn fn_;
-};
-
-template <typename Fn> class tick_case {
-  public:
-    tick_case(thrum_interval *interval, Fn fn) : interval_(interval), fn_(std::move(fn)) {
-    }
-    thrum_case begin() noexcept {
-        return THRUM_TICK_CASE(interval_);
-    }
-    void happened(int) {
-        (void)fn_();
-    }
-    void did_not() noexcept {
-    }
-    static constexpr const void *moves() noexcept {
-        return nullptr;
-    }
-
-  private:
-    thrum_interval *interval_;
+    thrum_case case_;
     Fn fn_;
 };
 
@@ -212,14 +196,25 @@ template <typename T, typename Fn> auto on_send(chan<T> &to, T &value, Fn fn) {
 }
 /* A case that happens when the event is signaled, which takes an auto event's signal; `fn()`. */
 template <typename Fn> auto on_event(event &when, Fn fn) {
-    return detail::event_case<Fn>(when.native_handle(), std::move(fn));
+    return detail::plain_case<Fn>(THRUM_EVENT_CASE(when.native_handle()), std::move(fn));
 }
 template <typename Fn> auto on_event(thrum_event &when, Fn fn) {
-    return detail::event_case<Fn>(&when, std::move(fn));
+    return detail::plain_case<Fn>(THRUM_EVENT_CASE(&when), std::move(fn));
+}
+/*
+ * A case that happens when the task has ended; `fn()` may then join it, which does not wait. A task
+ * that was joined or detached never ends here. No other call waits for the task meanwhile.
+ */
+template <typename T, typename Fn> auto on_end(const task<T> &what, Fn fn) {
+    return detail::plain_case<Fn>(THRUM_JOIN_CASE(what.native_handle()), std::move(fn));
+}
+/* A case that happens when the set has a result; `fn()` may then take it (next) without a wait. */
+template <typename T, typename Fn> auto on_next(join_set<T> &from, Fn fn) {
+    return detail::plain_case<Fn>(THRUM_NEXT_CASE(from.native_handle()), std::move(fn));
 }
 /* A case that happens when a tick of the interval is due, and takes it; `fn()`. */
 template <typename Fn> auto on_tick(interval &when, Fn fn) {
-    return detail::tick_case<Fn>(when.native_handle(), std::move(fn));
+    return detail::plain_case<Fn>(THRUM_TICK_CASE(when.native_handle()), std::move(fn));
 }
 /*
  * A case that happens when the descriptor is ready in that direction, THRUM_IO_READ or
