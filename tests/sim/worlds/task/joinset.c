@@ -280,7 +280,8 @@ static int is_cancelled(void *unused) {
     }
     sim_check(code == -ECANCELED || (code == -ECHILD && taken == 2));
     crew_scrub();
-    (void)thrum_scope_join(&scope); /* drops the rest */
+    const int reason = thrum_scope_join(&scope); /* drops the rest */
+    sim_check(reason == 0 || reason == -ECANCELED);
     return 0;
 }
 
