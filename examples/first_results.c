@@ -1,5 +1,5 @@
 /*
- * first_results.c: five mirrors are asked for the same thing; the first two good answers are enough.
+ * first_results.c: asks five mirrors, and takes the first two good answers.
  */
 #include <stdio.h>
 #include <thrum.h>

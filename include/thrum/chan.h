@@ -184,14 +184,16 @@ THRUM_ABI_SIZE(thrum_case, 32, 24);
 
 /*
  * Makes a case: THRUM_SEND_CASE sends a copy of *elem_, THRUM_RECV_CASE receives into *elem_, and
- * THRUM_EVENT_CASE waits until the event is signaled. With NULL as the channel, the event, the handle
- * or the scope, the case never happens.
+ * THRUM_EVENT_CASE waits until the event is signaled. With NULL as the channel, the event, the
+ * handle or the scope, the case never happens.
  *
  * THRUM_JOIN_CASE happens when the task has ended. It takes nothing: the handle is still to be
- * joined, which no longer waits. Meanwhile no other call joins the task or selects on it, and the
- * handle is in one case only. THRUM_NEXT_CASE happens when the scope has a result, so thrum_scope_next
- * takes it without waiting. Only the task that opened the scope may select on it. While no child is
- * left that could give a result, the case does not happen.
+ * joined, and the join does not wait. During the select, no other call may wait for the task, and
+ * the handle may be in one case only.
+ *
+ * THRUM_NEXT_CASE happens when the scope has a result, which thrum_scope_next then takes without
+ * waiting. Only the task that opened the scope may select on it. While no child of
+ * thrum_scope_spawn is left, the case does not happen.
  *
  * Parameters:
  *   chan_    the channel, or NULL
@@ -242,9 +244,9 @@ THRUM_ABI_SIZE(thrum_case, 32, 24);
  * taken. If several can be done at once, each has the same chance.
  *
  * The `status` of the case that happened is 0 if it was done. Otherwise nothing was moved, and it
- * is -EPIPE (the channel is closed), -EBADF (the descriptor is closed), -ESHUTDOWN (the descriptor
- * or the task is that of a fork's parent) or -EDEADLK (the task is the caller). The `status` of the
- * other cases means nothing.
+ * is -EPIPE (the channel is closed), -EBADF (the descriptor is closed) or -ESHUTDOWN (the
+ * descriptor or the task is that of a fork's parent). If the task is the caller, it is -EDEADLK.
+ * The `status` of the other cases means nothing.
  *
  * A channel may be in several cases, to send and to receive as well: a select never receives its
  * own element. If no case can ever happen, the call waits for the deadline.
@@ -275,10 +277,10 @@ THRUM_ABI_SIZE(thrum_case, 32, 24);
  *   -ESHUTDOWN        in the child of a fork (thrum/sched.h): no thread is left to end the wait
  * Context: any thread; may suspend; cancellable.
  * Ordering: the writes before this call are visible to the receiver of an element that it sends.
- *   After the call the writes before the send, the signal, the close or the end of a task are visible
- *   that it found.
- * Misuse: a handle was joined or detached, or another call waits for its task; a scope is joined, or
- *   the caller has not opened it.
+ *   After the call the writes before the send, the signal, the close or the end of a task are
+ *   visible that it found.
+ * Misuse: a handle was joined or detached, or another call waits for its task; a scope is joined,
+ *   or the caller has not opened it.
  * Example: examples/channels.c
  * See also: THRUM_SEND_CASE, thrum_io_case, THRUM_TICK_CASE, thrum_event_wait_any
  */

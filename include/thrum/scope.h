@@ -90,8 +90,8 @@ THRUM_API int thrum_scope_go(thrum_scope *scope, thrum_fn fn, void *arg);
 
 /*
  * Starts `fn(arg)` as a child whose result is kept until thrum_scope_next takes it. **A negative
- * result does not cancel the scope**: the owner takes it, and decides. In a cancelled scope children
- * still run, cancelled.
+ * result does not cancel the scope**: the owner takes it, and decides. In a cancelled scope
+ * children still run, cancelled.
  *
  * The join drops results that were not taken. If it has no other reason, it returns the first
  * negative one. Until its result is taken, a child that has ended keeps less than 200 bytes.
@@ -101,7 +101,7 @@ THRUM_API int thrum_scope_go(thrum_scope *scope, thrum_fn fn, void *arg);
  *   attr   how the child is started; not kept; NULL is the defaults. A scheduler that it names is
  *          that of the scope
  *   fn     the child's function
- *   arg    its argument, by which thrum_scope_next tells the children apart
+ *   arg    its argument, which thrum_scope_next gives back
  * Returns: 0, or a negative error code; nothing is started then, and the scope is as before.
  * Errors:
  *   -EINVAL     scope or fn is NULL, or the attr has a wrong size, another scheduler, an unknown
@@ -123,9 +123,9 @@ THRUM_API THRUM_NODISCARD int thrum_scope_spawn(thrum_scope *scope, const thrum_
  * in which they end. It waits until one has ended. thrum_scope_next_until gives up at the deadline.
  * Each call takes constant time, however many children there are, and allocates nothing.
  *
- * A result that is there is taken at once, also past the deadline or by a cancelled caller. Once the
- * scope is cancelled, the results of its children still come. They must be taken by the owner, so
- * another task that needs them gets them through a channel.
+ * A result that is there is taken at once, also past the deadline or by a cancelled caller. After a
+ * cancel of the scope, the results of its children still come. Only the owner takes them: for
+ * several consumers, let the children send to a channel instead.
  *
  * Parameters:
  *   scope     the scope, which is open

@@ -63,6 +63,7 @@ static const struct {
     {-ELOOP, "a cycle, or too many symbolic links"},
     {-EALREADY, "already done, or under way"},
     {-ENODATA, "no data, or the end of the data"},
+    {-ECHILD, "no child is left"},
 };
 
 const char *thrum_strerror(int err) {

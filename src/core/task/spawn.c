@@ -391,8 +391,8 @@ int th_handle_look(thrum_handle *tagged) {
 }
 
 /*
- * In place of a release: the end of a task knows nothing of parts. The select waits for
- * th_waiter_missed if it was not released, and for the release if it was.
+ * In place of a release, since the end of a task does not know parts. It reads the part for the
+ * last time before the wait that it has claimed can return (WAITING.md, "Results").
  */
 static bool pass_on(void *object, th_waiter *part) {
     th_waiter *whole = object;

@@ -60,16 +60,23 @@ int th_scope_wait(th_scope *scope, const size_t *count);
 
 /*
  * Results of children (th_scope_spawn), in the order in which they end. Only the owner takes them,
- * so there is one waiter at most. th_scope_is_mine ends the program if the caller is another, or
- * has closed the scope; false: in a forked process the children are the parent's. th_scope_take returns the child that ended first, for
- * th_handle_take, or NULL. th_scope_wait_result waits until there is one: 0, -ETIMEDOUT,
- * -ECANCELED, or -ECHILD if no child has one to give. The last two are for a select: the part is
- * not put down if a result is there (false), and no thread touches it after it was taken back.
+ * so there is one waiter at most (WAITING.md, "Results").
+ */
+
+/*
+ * Ends the program if the caller has not opened the scope, or has closed it. False: in a forked
+ * process, where the children are the parent's.
  */
 bool th_scope_is_mine(const th_scope *scope, const char *call);
+
+/* The child that ended first, for th_handle_take, or NULL. */
 thrum_handle *th_scope_take(th_scope *scope);
-int th_scope_wait_result(th_scope *scope, int64_t deadline);
 bool th_scope_has_result(th_scope *scope);
+
+/* Waits for a result: 0, -ETIMEDOUT, -ECANCELED, or -ECHILD if no child will give one. */
+int th_scope_wait_result(th_scope *scope, int64_t deadline);
+
+/* For a select: puts a part down, unless a result is there (false), and takes it back. */
 bool th_scope_stand(th_scope *scope, th_waiter *part);
 void th_scope_take_back(th_scope *scope, th_waiter *part);
 

@@ -256,7 +256,7 @@ static int runs_jobs(void *unused) {
 }
 
 TEST(a_select_among_new_jobs_and_results) {
-    /* A result that the case has found is there; while there is no child, the case does not happen. */
+    /* A result that the case has found is there; without a child, the case does not happen. */
     in_task(runs_jobs);
 }
 
