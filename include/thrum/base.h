@@ -162,6 +162,15 @@ THRUM_API const char *thrum_strerror(int err);
  */
 THRUM_API const char *thrum_version(void);
 
+/*
+ * The priority of a task: a flag of thrum_attr, or the argument of thrum_task_set_priority. Queued
+ * tasks of high priority come before normal ones, and tasks of low priority run when there is
+ * nothing else. None waits for ever (docs/policies.md). A running task is never interrupted.
+ */
+#define THRUM_HIGH 4u
+#define THRUM_NORMAL 8u
+#define THRUM_LOW 16u
+
 THRUM_END_DECLS
 
 #endif

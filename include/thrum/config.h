@@ -129,6 +129,18 @@ typedef struct thrum_config {
     unsigned global_interval;
 
     /*
+     * The number of tasks of high priority that a worker takes in a row before other work comes
+     * once. At least 1. Default: 61. Environment: THRUM_HIGH_LIMIT.
+     */
+    unsigned high_limit;
+
+    /*
+     * While tasks of low priority are queued, a worker takes one at least at every so many picks. At
+     * least 1. Default: 256. Environment: THRUM_LOW_INTERVAL.
+     */
+    unsigned low_interval;
+
+    /*
      * The most workers that look for work to steal at a time. Default: 0, half of the busy ones but
      * at least 1. Environment: THRUM_SEARCHERS_MAX, 0 to 1024.
      */

@@ -21,7 +21,7 @@ THRUM_BEGIN_DECLS
 
 /*
  * A flag of thrum_attr, a hint: the task runs next on the caller's worker, before the queued tasks.
- * It has no effect if the caller is external.
+ * It has no effect if the caller is external, nor for a task of high or low priority.
  */
 #define THRUM_NEXT 2u
 
@@ -37,7 +37,9 @@ typedef struct thrum_attr {
     size_t size;        /* sizeof(thrum_attr); the init sets it */
     thrum_sched *sched; /* the task's scheduler; NULL: the caller's own */
     const char *name;   /* the task's name in reports; copied; NULL: none */
-    unsigned flags;     /* THRUM_PINNED, THRUM_NEXT, or both */
+    unsigned flags;     /* THRUM_PINNED, THRUM_NEXT, and one of THRUM_HIGH, THRUM_NORMAL and
+                           THRUM_LOW. Without one of these the task inherits the caller's priority
+                           if both have the same scheduler, else it is normal */
     int worker;         /* the worker, with THRUM_PINNED; -1: none is named. A number below
                            thrum_sched_parallelism, or of a spare that has taken part already */
     size_t stack_size;  /* bytes of stack; 0: the scheduler's; rounded up as in thrum_config */
@@ -71,8 +73,8 @@ THRUM_API void thrum_attr_init(thrum_attr *attr);
  *   arg   its argument
  * Returns: 0, or a negative error code; nothing is started then.
  * Errors:
- *   -EINVAL     fn is NULL, or the attr has a wrong size, an unknown flag, a worker that has never
- *               taken part, or more than 64 MiB of stack
+ *   -EINVAL     fn is NULL, or the attr has a wrong size, an unknown flag, two priorities, a worker that
+ *               has never taken part, or more than 64 MiB of stack
  *   -ENOMEM     there is no memory, or 16,384 tasks wait for memory for a stack; a few hundred more
  *               may then be started from memory at hand
  *   -ESRCH      the caller is a plain thread, and the attr names no scheduler
@@ -99,8 +101,8 @@ THRUM_API THRUM_NODISCARD int thrum_go_with(const thrum_attr *attr, thrum_fn fn,
  *   arg   its argument
  * Returns: 0, or a negative error code; nothing is started then.
  * Errors:
- *   -EINVAL     out or fn is NULL, or the attr has a wrong size, an unknown flag, a worker that has
- *               never taken part, or more than 64 MiB of stack
+ *   -EINVAL     out or fn is NULL, or the attr has a wrong size, an unknown flag, two priorities, a
+ *               worker that has never taken part, or more than 64 MiB of stack
  *   -ENOMEM     there is no memory, or 16,384 tasks wait for memory for a stack; a few hundred more
  *               may then be started from memory at hand
  *   -ESRCH      the caller is a plain thread, and the attr names no scheduler

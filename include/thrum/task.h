@@ -107,6 +107,25 @@ THRUM_API void thrum_task_set_body(thrum_task *task, thrum_task_fn fn, void *arg
 THRUM_API void thrum_task_set_worker(thrum_task *task, int worker);
 
 /*
+ * Gives later posts of the task a priority. A task inherits none: it is normal until this call.
+ * Tasks that its body spawns inherit its priority.
+ *
+ * Parameters:
+ *   task      the task
+ *   priority  THRUM_HIGH, THRUM_NORMAL or THRUM_LOW
+ * Returns: 0, or a negative error code.
+ * Errors:
+ *   -EINVAL  priority is another number
+ * Context: the owner of the task; never suspends.
+ * Ordering: none.
+ * Example:
+ *    int err = thrum_task_set_priority(&flush, THRUM_LOW);
+ *    err = err ? err : thrum_task_post(sched, &flush);
+ * See also: thrum_attr, thrum_task_post
+ */
+THRUM_API int thrum_task_set_priority(thrum_task *task, unsigned priority);
+
+/*
  * Makes the task serial: from now on no two of its runs overlap, wherever the posts come from. A
  * post while its body runs, by any thread and to any scheduler, takes effect when that run is over;
  * a second one returns -EBUSY. A wakeup, signal, cancel or deadline that comes meanwhile holds for

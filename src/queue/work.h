@@ -23,8 +23,32 @@ typedef enum {
 typedef struct th_work {
     struct th_work *next; /* the link of the queue that it is in; unused outside queues */
     uint32_t kind;        /* th_work_kind; constant while it is queued */
-    int32_t worker;       /* the worker that it is pinned to, or -1; constant while it is queued */
+    int32_t worker;       /* its place (th_place_of): -1 for most; constant while it is queued */
 } th_work;
+
+/* The priorities that work may have. Normal is 0, so that most places are a number or -1. */
+typedef enum { TH_NORMAL = 0, TH_HIGH = 1, TH_LOW = 2 } th_priority;
+
+#define TH_PLACE_BITS 24
+#define TH_PLACE_WORKER ((1 << TH_PLACE_BITS) - 1)
+
+/*
+ * The place of work: a priority, and the number of the worker that it is pinned to, or -1. If the
+ * priority is normal, the place is just the number. So work that is neither pinned nor of another
+ * priority has a negative place, and needs one test.
+ */
+static inline int32_t th_place_of(th_priority priority, int32_t worker) {
+    return priority ? (int32_t)priority << TH_PLACE_BITS | (worker & TH_PLACE_WORKER) : worker;
+}
+
+static inline th_priority th_place_priority(int32_t place) {
+    return place < 0 ? TH_NORMAL : (th_priority)(place >> TH_PLACE_BITS);
+}
+
+/* The worker that it is pinned to, or -1. */
+static inline int32_t th_place_worker(int32_t place) {
+    return (place & TH_PLACE_WORKER) == TH_PLACE_WORKER ? -1 : place & TH_PLACE_WORKER;
+}
 
 /* Work that lives in an object of its user's, and may be freed once `fn` was called. */
 typedef struct th_call {

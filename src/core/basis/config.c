@@ -205,6 +205,8 @@ static void from_environment(thrum_config *c) {
     }
     env_unsigned("THRUM_LIFO_LIMIT", 0, UINT32_MAX, &c->lifo_limit);
     env_unsigned("THRUM_GLOBAL_INTERVAL", 1, UINT32_MAX, &c->global_interval);
+    env_unsigned("THRUM_HIGH_LIMIT", 1, UINT32_MAX, &c->high_limit);
+    env_unsigned("THRUM_LOW_INTERVAL", 1, UINT32_MAX, &c->low_interval);
     env_unsigned("THRUM_SEARCHERS_MAX", 0, THRUM_WORKERS_MAX, &c->searchers_max);
     env_time("THRUM_SPIN_NS", 0, 1, &c->spin_ns);
     env_time("THRUM_RESCUE_NS", 1000, 1, &c->rescue_ns);
@@ -237,6 +239,8 @@ void thrum_config_init(thrum_config *config) {
         .local_capacity = 1024,
         .lifo_limit = 3,
         .global_interval = 61,
+        .high_limit = 61,
+        .low_interval = 256,
         .rescue_ns = 500000,
         .fifo_block = 1024,
         .wake_hint = true,

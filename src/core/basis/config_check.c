@@ -35,6 +35,8 @@ static const field fields[] = {
     FIELD(stack_size, 1, TH_STACK_SIZE_MAX, "it must be 1 to 64 MiB"),
     FIELD(local_capacity, 2, 32768, "it must be a power of two from 2 to 32768"),
     FIELD(global_interval, NO_ZERO),
+    FIELD(high_limit, NO_ZERO),
+    FIELD(low_interval, NO_ZERO),
     FIELD(searchers_max, 0, THRUM_WORKERS_MAX, "it must be 0 to 1024"),
     FIELD(spin_ns, NO_NEGATIVE),
     FIELD(rescue_ns, 1000, INT64_MAX, "it must be at least 1000"),

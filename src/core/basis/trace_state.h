@@ -9,11 +9,12 @@
 #include "queue/trace_ring.h"
 
 /* Flags of a worker's `xextra`: extra duties of each run. */
-#define TH_EXTRA_PIN_ALL 1u /* constant: a task stays on the worker that first ran it */
-#define TH_EXTRA_TRACE 2u   /* a trace is on; its number begins at TH_EXTRA_NUMBER */
-#define TH_EXTRA_RECLAIM 4u /* memory may have to be given back (reclaim.h) */
-#define TH_EXTRA_SERIES 8u  /* with TRACE: short runs may share a mark (trace_series.h) */
-#define TH_EXTRA_NUMBER 8u  /* the lowest bit of the trace's number, 1 to 255 */
+#define TH_EXTRA_PIN_ALL 1u   /* constant: a task stays on the worker that first ran it */
+#define TH_EXTRA_TRACE 2u     /* a trace is on; its number begins at TH_EXTRA_NUMBER */
+#define TH_EXTRA_RECLAIM 4u   /* memory may have to be given back (reclaim.h) */
+#define TH_EXTRA_SERIES 8u    /* with TRACE: short runs may share a mark (trace_series.h) */
+#define TH_EXTRA_PRIORITY 16u /* the work in hand has a high or a low priority (priority.h) */
+#define TH_EXTRA_NUMBER 8u    /* the lowest bit of the trace's number, 1 to 255 */
 
 typedef struct th_trace_buffer {
     th_trace_ring ring;

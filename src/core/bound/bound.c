@@ -157,6 +157,7 @@ static th_worker *make(thrum_sched *sched) {
     *worker = (th_worker){
         .sched = sched, .policy = &th_policy_bound, .find = th_bound_find, .bound = true};
     worker->block = block;
+    worker->fresh = (th_work){.kind = TH_WORK_GO, .worker = -1};
     worker->xextra = sched->config.pin_all ? TH_EXTRA_PIN_ALL : 0;
     worker->go.slab = sched->go_slab;
     worker->go.owner = worker;

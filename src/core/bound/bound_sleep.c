@@ -6,6 +6,7 @@
 #include "core/ready/bound_wake.h"
 #include "core/ready/deferred.h"
 #include "core/ready/pinned.h"
+#include "core/ready/priority.h"
 #include "core/due/fork_slots.h"
 #include "core/due/poll.h"
 #include "core/ready/quiesce_sum.h"
@@ -27,7 +28,7 @@ static void hand_over(th_worker *worker) {
     }
     /* relaxed: the put that woke us was acquired in `sleep`; other puts wake other threads */
     int64_t first = th_load_relaxed(&sched->loose_timers.xearliest);
-    if (!th_inject_is_empty(&sched->inject)) {
+    if (!th_inject_is_empty(&sched->inject) || th_priority_any(sched)) {
         th_bound_wake(sched, 1);
     } else if (first != INT64_MAX) {
         th_bound_wake_unless(sched, 1, first);

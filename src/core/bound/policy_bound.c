@@ -145,6 +145,9 @@ static th_work *pick(th_worker *worker) {
     bool in_time =
         worker->tie.awaits && worker->tie.awaits_until != TH_FOREVER; /* the root, as a stop */
     th_work *work = looks || in_time ? th_bound_look(worker) : NULL;
+    if (!work && th_unlikely(th_priority_any(sched)) && !th_pinned_root_is_next(worker)) {
+        work = th_priority_take(worker);
+    }
     if (!work && looks && !has_workers(sched)) {
         /* or a task that posts itself would keep it away for ever */
         work = take_loose_soon(worker);
@@ -163,6 +166,7 @@ static th_work *pick(th_worker *worker) {
     }
     work = work ? work : th_pinned_take_yielded(worker);
     work = th_likely(work) ? work : pick_due(worker);
+    work = th_likely(work) ? work : th_priority_take_rest(worker);
     if (work) {
         th_bound_come_back(worker); /* the root may switch to a fiber at once, past th_bound_find */
     }
@@ -177,7 +181,8 @@ static bool is_any_loose(const thrum_sched *sched) {
 
 static bool pending(th_worker *worker) {
     return worker->pinned.first || worker->pinned_yields.first ||
-           !th_inject_is_empty(&worker->inbox) || is_any_loose(worker->sched);
+           !th_inject_is_empty(&worker->inbox) || is_any_loose(worker->sched) ||
+           th_priority_pending(worker);
 }
 
 const th_policy th_policy_bound = {

@@ -7,6 +7,7 @@
 
 #include "core/ready/alarm.h"
 #include "core/ready/bound_wake.h"
+#include "core/ready/priority.h"
 #include "core/ready/submit.h"
 #include "core/ready/waiter.h"
 #include "core/ready/wake.h"
@@ -195,7 +196,7 @@ void th_poll_wake(th_worker *by, th_waiter *waiter) {
 static TH_NO_TSAN void submit_due(th_worker *by, bool next) {
     th_chain rest = {0};
     th_work *work;
-    next = next && by->policy->runs_events_first && !by->handoff;
+    next = next && by->policy->runs_events_first && !by->handoff && !th_priority_any(by->sched);
     while ((work = th_chain_take(&by->due))) {
         if (work->worker < 0 && next) {
             by->handoff = work;

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "core/ready/bound_wake.h"
 #include "core/due/poll.h"
+#include "core/ready/priority.h"
 #include "core/ready/submit.h"
 #include "core/ready/task_due.h"
 #include "core/ready/waiter.h"
@@ -217,7 +218,8 @@ void th_timers_fire_external(th_timers *timers, int64_t now) {
  * thread sanitizer: it reads memory that another worker may run and free next (base/annotate.h).
  */
 static TH_NO_TSAN void keep_first(th_worker *by, th_chain *due) {
-    if (due->first->worker < 0 && !by->handoff && by->policy->runs_events_first) {
+    if (due->first->worker < 0 && !by->handoff && by->policy->runs_events_first &&
+        !th_priority_any(by->sched)) {
         by->handoff = th_chain_take(due);
         th_count(&by->xtick, 1); /* it has slept in this tick: see tick_marks.h */
     }

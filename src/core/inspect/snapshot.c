@@ -160,7 +160,7 @@ static TH_NO_TSAN bool see(view *v, const th_fiber *fiber, const th_stack *stack
     *seen = (th_seen){.worker = worker->index, .root = fiber->root, .deadline = TH_FOREVER};
     if (waiter || !snapshot->brief) {
         seen->id = fiber->run_id;
-        seen->tied = fiber->work.worker;
+        seen->tied = th_place_worker(fiber->work.worker);
         th_snapshot_name(seen->name, sizeof seen->name, fiber->name);
     }
     if (waiter) {

@@ -7,6 +7,7 @@
 #include "core/policy/ready_first.h"
 #include "core/ready/deferred.h"
 #include "core/ready/pinned.h"
+#include "core/ready/priority.h"
 #include "core/due/poll.h"
 #include "core/state/worker.h"
 
@@ -27,7 +28,7 @@ static inline bool th_yields_next(const th_worker *worker) {
  */
 static inline th_work *th_find_in_batch(th_worker *worker) {
     th_batch *batch = worker->picks.quick;
-    if (!batch || worker->picks.until_inject <= 1 ||
+    if (!batch || worker->picks.until_inject <= 1 || th_priority_any(worker->sched) ||
         /* relaxed: as in th_timers_poll */
         th_load_relaxed(&worker->timers->xearliest) != INT64_MAX ||
         !th_inject_is_empty(&worker->inbox)) {
@@ -164,6 +165,9 @@ static TH_ALWAYS_INLINE th_work *th_pick_of_one(th_worker *worker, th_work *(*ta
                                                 th_work *(*take_ready)(th_worker *)) {
     th_count(&worker->xtick, 1);
     th_work *work;
+    if (th_unlikely(th_priority_any(worker->sched)) && (work = th_priority_take(worker))) {
+        return work;
+    }
     if (th_unlikely(--worker->picks.until_inject == 0) &&
         (work = th_pick_of_one_fairly(worker, take_new))) {
         return work;

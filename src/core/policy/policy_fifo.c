@@ -422,7 +422,7 @@ static bool pending_in(const thrum_sched *sched, th_fifo *fifo) {
 static bool pending(th_worker *worker) {
     thrum_sched *sched = worker->sched;
     return !th_inject_is_empty(&worker->inbox) || pending_in(sched, &sched->fifo_ready) ||
-           pending_in(sched, &sched->fifo);
+           pending_in(sched, &sched->fifo) || th_priority_pending(worker);
 }
 
 static th_work *help(th_worker *worker) {

@@ -4,7 +4,7 @@
  * Ready fibers come before tasks that have not begun: those that were woken, or whose deadline has
  * passed, have a queue for each worker and an inject queue of their own.
  *
- * The order of a pick: every so many picks the inject queue; the LIFO slot, unless it has been used
+ * The order of a pick: work of high priority (core/ready/priority.h); every so many picks the inject queue; the LIFO slot, unless it has been used
  * often enough in a row; pinned fibers that are ready, likewise; other ready fibers; pinned tasks;
  * the worker's own queue and the fibers that yielded, in the order in which they were queued; a
  * share of the inject queue; the slot and pinned work after all. Then the loop (find.c) steals, and
@@ -435,8 +435,7 @@ static TH_NOINLINE th_work *pick_fairly(th_worker *worker) {
     return work;
 }
 
-static th_work *pick(th_worker *worker) {
-    th_count(&worker->xtick, 1);
+static TH_ALWAYS_INLINE th_work *pick_normal(th_worker *worker) {
     th_work *work;
     if (th_unlikely(--worker->picks.until_inject == 0) && (work = pick_fairly(worker))) {
         return work;
@@ -465,6 +464,17 @@ static th_work *pick(th_worker *worker) {
     }
     work = pick_yielded(worker); /* it may have waited for work of a batch that was rescued */
     return work || !any_ready(worker) ? work : take_ready(worker);
+}
+
+/* Apart from `pick`, which thus has to keep nothing across a call. */
+static TH_NOINLINE th_work *pick_by_priority(th_worker *worker) {
+    th_work *work = th_priority_take(worker);
+    return work ? work : pick_normal(worker);
+}
+
+static th_work *pick(th_worker *worker) {
+    th_count(&worker->xtick, 1);
+    return th_priority_any(worker->sched) ? pick_by_priority(worker) : pick_normal(worker);
 }
 
 const th_policy th_policy_sharded = {

@@ -116,7 +116,7 @@ bool th_sharded_pending(th_worker *worker) {
     /* A worker that has a shared queue's turn looks after it and wakes when it gives that up. */
     if ((!th_inject_is_empty(&sched->ready) && !th_inject_is_taken(&sched->ready)) ||
         (!th_inject_is_empty(&sched->inject) && !th_inject_is_taken(&sched->inject)) ||
-        !th_inject_is_empty(&worker->inbox)) {
+        !th_inject_is_empty(&worker->inbox) || th_priority_pending(worker)) {
         return true;
     }
     for (unsigned i = 0; i < th_workers_end(sched); i++) {

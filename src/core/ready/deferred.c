@@ -4,6 +4,7 @@
 #include "core/ready/deferred.h"
 
 #include "core/fiber/fiber_cache.h"
+#include "core/ready/priority.h"
 #include "core/ready/quiesce_sum.h"
 #include "core/ready/submit.h"
 #include "core/ready/wake.h"
@@ -80,6 +81,7 @@ static void wake_each(thrum_sched *sched) {
 void th_deferred_put(th_worker *worker, th_work *work, bool apart) {
     thrum_sched *sched = worker->sched;
     worker->took_deferred = false;
+    th_priority_runs(worker, -1);
     th_lock_acquire(&sched->deferred_lock);
     th_chain_append(&sched->deferred, work);
     count_changed(sched);
@@ -109,6 +111,11 @@ static bool may_give(const th_worker *worker) {
     return worker->idle_count > 1 || !worker->current->body;
 }
 
+static TH_INLINE_NO_TSAN bool is_of_another(const th_worker *worker, const th_work *work) {
+    const int32_t pinned = th_place_worker(work->worker);
+    return pinned >= 0 && (unsigned)pinned != worker->index;
+}
+
 /* Not shown to the thread sanitizer: it reads work in the worker's context (queue/work.h). */
 TH_NO_TSAN th_work *th_deferred_take(th_worker *worker) {
     thrum_sched *sched = worker->sched;
@@ -118,7 +125,7 @@ TH_NO_TSAN th_work *th_deferred_take(th_worker *worker) {
     }
     bool spare = th_fiber_cache_refill(worker);
     th_work *work = deferred_pop(worker, spare);
-    while (work && work->worker >= 0 && (unsigned)work->worker != worker->index) {
+    while (work && is_of_another(worker, work)) {
         /* It is pinned to another worker, which had no stack for it: give that one a stack. */
         bool given = may_give(worker);
         if (given) {
@@ -129,6 +136,9 @@ TH_NO_TSAN th_work *th_deferred_take(th_worker *worker) {
         work = given && worker->idle ? deferred_pop(worker, true) : NULL;
     }
     worker->took_deferred = work != NULL;
+    if (work) {
+        th_priority_runs(worker, work->worker);
+    }
     return work;
 }
 

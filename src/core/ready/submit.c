@@ -5,6 +5,7 @@
 
 #include "core/ready/bound_wake.h"
 #include "core/ready/pinned.h"
+#include "core/ready/priority.h"
 #include "core/ready/wake.h"
 
 /* Puts the work into the inbox of the one worker that may run it, and wakes that worker. */
@@ -35,6 +36,8 @@ static void submit_pinned_here(th_worker *worker, th_work *work, unsigned hint) 
 TH_NO_TSAN void th_submit(th_worker *worker, th_work *work, unsigned hint) {
     if (th_likely(work->worker < 0)) {
         worker->policy->submit(worker, work, hint);
+    } else if (th_unlikely(th_place_priority(work->worker) != TH_NORMAL)) {
+        th_priority_put(worker->sched, worker, work, hint);
     } else if ((unsigned)work->worker == worker->index) {
         submit_pinned_here(worker, work, hint);
     } else {
@@ -46,6 +49,8 @@ TH_NO_TSAN void th_submit_external(thrum_sched *sched, th_work *work) {
     if (th_likely(work->worker < 0)) {
         const th_chain chain = {work, work, 1};
         sched->policy->submit_external(sched, &chain);
+    } else if (th_unlikely(th_place_priority(work->worker) != TH_NORMAL)) {
+        th_priority_put(sched, NULL, work, THRUM_HINT_NONE);
     } else {
         submit_pinned(sched, work);
     }

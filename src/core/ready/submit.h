@@ -27,7 +27,7 @@ static TH_INLINE_NO_TSAN unsigned th_due_hint(const th_work *work) {
 /* From any other thread. */
 void th_submit_external(thrum_sched *sched, th_work *work);
 
-/* Submits a chain of work none of which is pinned. */
+/* Submits a chain of work, all of it of normal priority and not pinned. */
 void th_submit_chain(th_worker *worker, th_chain *chain); /* chain: the worker's `batch` */
 
 /* Queues a call like a task that was just spawned. In the task's context. */

@@ -38,7 +38,7 @@ uint64_t th_sched_stack_high_water(const thrum_sched *sched, int worker) {
  */
 TH_NO_TSAN void th_enter(th_worker *worker) {
     th_tsan_release(worker->sched);
-    if (worker->current->work.worker >= 0) {
+    if (th_place_worker(worker->current->work.worker) >= 0) {
         th_tsan_release(worker);
     }
     th_tsan_to_worker(worker->tsan);
@@ -47,7 +47,7 @@ TH_NO_TSAN void th_enter(th_worker *worker) {
 TH_NO_TSAN void th_leave(th_worker *worker) {
     th_tsan_to_task(worker->current->tsan);
     th_tsan_acquire(&worker->tsan); /* the thread's own variables, and its start hook's effects */
-    if (worker->current->work.worker >= 0) {
+    if (th_place_worker(worker->current->work.worker) >= 0) {
         th_tsan_acquire(worker);
     }
 }

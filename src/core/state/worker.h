@@ -23,6 +23,7 @@
 #include "core/basis/parkword.h"
 #include "core/basis/policy_state.h"
 #include "core/basis/poll_state.h"
+#include "core/basis/priority_state.h"
 #include "core/state/reclaim_want.h"
 #include "core/state/slab.h"
 #include "core/basis/stall_state.h"
@@ -156,6 +157,8 @@ struct th_worker {
     bool unseen;          /* no thread knows when the present submission took place: it may wait */
     th_trace_series series; /* while it is traced */
     th_picks picks;
+    th_priority_picks priority_picks;
+    th_work fresh; /* the head of a task that thrum_go starts: it inherits a priority */
     th_sharded_worker sharded;
     th_steal_backoff backoff;
     th_look timer_look;   /* at its timers: a call is a pick */
@@ -198,7 +201,9 @@ struct th_worker {
     th_batch yields_batch; /* the batch from `yields` */
     th_fifo_worker fifo;
 
-    th_inject inbox; /* pinned work; only the owner consumes */
+    th_inject inbox;           /* pinned work; only the owner consumes */
+    uint32_t xtied_priorities; /* th_priority bits of `tied`; written under the scheduler's lock */
+    th_priority_queue tied[2]; /* pinned work of high and of low priority; under that lock */
 
     th_timers own_timers;
 
@@ -295,6 +300,9 @@ struct thrum_sched {
     bool xtimed;           /* timers have been used */
     unsigned xworkers_end; /* one more than the largest number of a worker that has taken part */
 
+    /* Work of high or low priority that is queued: TH_PRIORITIES_*. Each pick reads it. */
+    alignas(TH_CACHE_LINE) uint32_t xpriorities;
+
     alignas(TH_CACHE_LINE) uint64_t xpark; /* parkword.h */
     alignas(TH_CACHE_LINE) uint32_t xexit; /* 1: workers leave when they find nothing */
     uint32_t xstopping;                    /* 1: posts of external threads are refused */
@@ -315,6 +323,8 @@ struct thrum_sched {
     th_chain global;
     th_chain global_ready; /* woken fibers */
     uint64_t xglobal_count;
+
+    alignas(TH_CACHE_LINE) th_priorities priorities;
 
     alignas(TH_CACHE_LINE) th_externals externals;
 

@@ -14,6 +14,7 @@
 #include "core/fiber/fiber.h"
 #include "core/fiber/reclaim.h"
 #include "core/due/fork_slots.h"
+#include "core/ready/priority.h"
 #include "core/ready/submit.h"
 #include "core/trace/trace_series.h"
 #include "core/state/panic.h"
@@ -103,11 +104,20 @@ static TH_INLINE_NO_TSAN void new_run(th_fiber *fiber) {
     }
 }
 
+/* The end of what `pin` and a priority have set. */
+static TH_COLD TH_NO_TSAN void leave_place(th_fiber *fiber) {
+    th_worker *worker = fiber->worker;
+    worker->tie.held -= th_place_worker(fiber->work.worker) >= 0;
+    fiber->work.worker = -1;
+    th_priority_runs(worker, -1);
+}
+
 /* From now on the fiber runs only on its present worker. */
 static TH_INLINE_NO_TSAN void pin(th_fiber *fiber) {
     th_worker *worker = fiber->worker;
-    if (fiber->work.worker < 0) {
-        fiber->work.worker = (int32_t)worker->index;
+    const int32_t place = fiber->work.worker;
+    if (th_place_worker(place) < 0) {
+        fiber->work.worker = th_place_of(th_place_priority(place), (int32_t)worker->index);
         worker->tie.held++;
     }
 }
@@ -151,7 +161,7 @@ static TH_NO_TSAN void run_spawned(th_fiber *fiber, thrum_handle *handle) {
 static TH_ALWAYS_INLINE_NO_TSAN void run_task(th_fiber *fiber, thrum_task *task, bool serial) {
     void *arg;
     fiber->task = task;
-    if (task->reserved_worker >= 0) {
+    if (task->reserved_worker >= 0 && th_place_worker(task->reserved_worker) >= 0) {
         pin(fiber);
     }
     begin(fiber, task);
@@ -195,6 +205,9 @@ void th_run_undo(void) {
 
 static TH_COLD TH_NO_TSAN void see_to_extra(th_worker *worker, th_fiber *fiber, th_work *work,
                                             uint32_t extra) {
+    if (extra & TH_EXTRA_PRIORITY) {
+        fiber->work.worker = th_place_of(th_place_priority(work->worker), -1);
+    }
     if (extra & TH_EXTRA_PIN_ALL) {
         pin(fiber);
     }
@@ -251,8 +264,7 @@ TH_NO_TSAN void th_run(th_fiber *fiber, th_work *work) {
         th_tsan_release(worker->sched); /* a serial task's word: th_quiesce_now acquires */
     }
     if (th_unlikely(fiber->work.worker >= 0)) {
-        fiber->work.worker = -1;
-        worker->tie.held--;
+        leave_place(fiber);
     }
     __asm__("" : "+r"(fiber)); /* else gcc keeps a register for `body` during each run */
     set_body(fiber, 0);

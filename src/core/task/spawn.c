@@ -43,7 +43,7 @@ int thrum_go(thrum_fn fn, void *arg) {
         th_leave(worker);
         return -ENOMEM;
     }
-    *go = (th_go){.work = {.kind = TH_WORK_GO, .worker = -1}, .fn = fn, .arg = arg};
+    *go = (th_go){.work = worker->fresh, .fn = fn, .arg = arg};
     TH_USDT2(spawn, fn, arg);
     th_publish(worker, go);
     th_activity_began(&worker->activity.xcreated);
@@ -60,10 +60,32 @@ void thrum_attr_init(thrum_attr *attr) {
 
 static const thrum_attr attr_default = THRUM_ATTR_INIT;
 
+static bool flags_are_valid(unsigned flags) {
+    const unsigned priorities = flags & (THRUM_HIGH | THRUM_NORMAL | THRUM_LOW);
+    return !(flags & ~(THRUM_PINNED | THRUM_NEXT | THRUM_HIGH | THRUM_NORMAL | THRUM_LOW)) &&
+           !(priorities & (priorities - 1));
+}
+
 static bool attr_is_valid(const thrum_attr *attr, const thrum_sched *sched) {
-    return attr->size == sizeof *attr && !(attr->flags & ~(THRUM_PINNED | THRUM_NEXT)) &&
+    return attr->size == sizeof *attr && (!attr->flags || flags_are_valid(attr->flags)) &&
            attr->worker >= -1 && attr->worker < (int)th_workers_end(sched) &&
            attr->stack_size <= TH_STACK_SIZE_MAX;
+}
+
+/* A task with flags. `handle` has the place of one without. */
+static TH_NO_TSAN void set_place(thrum_handle *handle, const thrum_attr *attr,
+                                 const th_worker *here) {
+    const unsigned flags = attr->flags;
+    th_priority priority = flags & THRUM_HIGH     ? TH_HIGH
+                           : flags & THRUM_LOW    ? TH_LOW
+                           : flags & THRUM_NORMAL ? TH_NORMAL
+                                                  : th_place_priority(handle->work.worker);
+    int worker = -1;
+    if (flags & THRUM_PINNED) {
+        worker = attr->worker >= 0 ? attr->worker : here ? (int)here->index : -1;
+        handle->pinned = true;
+    }
+    handle->work.worker = th_place_of(priority, worker);
 }
 
 /*
@@ -74,15 +96,16 @@ static bool attr_is_valid(const thrum_attr *attr, const thrum_sched *sched) {
 static TH_NO_TSAN TH_NOINLINE void handle_fill(thrum_handle *handle, const thrum_attr *attr,
                                                thrum_sched *sched, const th_worker *here,
                                                thrum_fn fn, void *arg, bool joinable) {
-    bool pinned = (attr->flags & THRUM_PINNED) != 0;
-    int worker = !pinned ? -1 : attr->worker >= 0 ? attr->worker : here ? (int)here->index : -1;
     handle->work.kind = TH_WORK_SPAWN;
-    handle->work.worker = worker;
+    handle->work.worker = here ? here->fresh.worker : -1; /* its priority is inherited */
+    handle->pinned = false;
+    if (th_unlikely(attr->flags)) {
+        set_place(handle, attr, here);
+    }
     handle->fn = fn;
     handle->arg = arg;
     handle->slab = sched->spawn_slab;
     handle->xjoin = joinable ? TH_JOIN_RUNNING : TH_JOIN_DETACHED; /* published with the work */
-    handle->pinned = pinned;
     handle->can_order = sched->can_order;
     handle->xcancelled = 0;
     handle->xfiber = NULL;

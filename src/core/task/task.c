@@ -3,6 +3,7 @@
  */
 #include "thrum/task.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/annotate.h"
@@ -33,8 +34,28 @@ void thrum_task_set_body(thrum_task *task, thrum_task_fn fn, void *arg) {
     task->reserved_arg = arg;
 }
 
+/* A number that no worker has stays refused in a place with a priority. */
+#define NO_WORKER (TH_PLACE_WORKER - 1)
+
+static void set_place(thrum_task *task, th_priority priority, int worker) {
+    const bool is_number = worker >= -1 && worker < NO_WORKER;
+    task->reserved_worker = th_place_of(priority, is_number ? worker : NO_WORKER);
+}
+
 void thrum_task_set_worker(thrum_task *task, int worker) {
-    task->reserved_worker = worker;
+    set_place(task, th_place_priority(task->reserved_worker), worker);
+}
+
+int thrum_task_set_priority(thrum_task *task, unsigned priority) {
+    if (priority != THRUM_HIGH && priority != THRUM_NORMAL && priority != THRUM_LOW) {
+        return -EINVAL;
+    }
+    set_place(task,
+              priority == THRUM_HIGH  ? TH_HIGH
+              : priority == THRUM_LOW ? TH_LOW
+                                      : TH_NORMAL,
+              th_place_worker(task->reserved_worker));
+    return 0;
 }
 
 void thrum_task_set_serial(thrum_task *task) {
@@ -58,7 +79,8 @@ bool th_task_is_running_here(thrum_task *task) {
 
 /* Whether the worker that the task is tied to exists. The caller is inside the scheduler. */
 static bool fits(const thrum_sched *sched, const thrum_task *task) {
-    return task->reserved_worker < (int)th_workers_end(sched);
+    const int end = (int)th_workers_end(sched);
+    return th_likely(task->reserved_worker < end) || th_place_worker(task->reserved_worker) < end;
 }
 
 /* Marks the task as posted: 0, or the reason why it cannot be posted. */

@@ -216,7 +216,8 @@ static TH_NO_TSAN void begin_series(th_worker *worker, th_trace_buffer *buffer, 
                                     uintptr_t fn) {
     /* relaxed: see th_is_traced */
     const uint32_t extra = th_load_relaxed(&worker->xextra) & ~TH_EXTRA_RECLAIM;
-    const bool may = fn && (extra & TH_EXTRA_SERIES) && extra >> TH_EXTRA_NUMBER == buffer->number;
+    const bool may = fn && (extra & TH_EXTRA_SERIES) && !(extra & TH_EXTRA_PRIORITY) &&
+                     extra >> TH_EXTRA_NUMBER == buffer->number;
     buffer->pace = buffer->pace_fn == fn && buffer->pace ? buffer->pace : 1;
     buffer->pace_fn = fn;
     buffer->look_at = buffer->now;
@@ -424,9 +425,9 @@ void th_trace_flag(th_worker *worker, unsigned number) {
     const bool may = worker->sched->trace.series && !worker->bound && !(old & TH_EXTRA_PIN_ALL);
     const uint32_t series = may ? TH_EXTRA_SERIES : 0;
     do {
-        extra = old & (TH_EXTRA_PIN_ALL | TH_EXTRA_RECLAIM);
+        extra = old & (TH_EXTRA_PIN_ALL | TH_EXTRA_RECLAIM | TH_EXTRA_PRIORITY);
         extra |= number ? TH_EXTRA_TRACE | number << TH_EXTRA_NUMBER | series : 0;
-        /* lock-free: it fails only when the flag of reclaim.h has changed */
+        /* lock-free: it fails only when a flag of reclaim.h or priority.h has changed */
         /* pairs: noting; publishes the trace buffer */
     } while (!th_cas_release(&worker->xextra, &old, extra));
 }

@@ -9,6 +9,7 @@
 #include "core/fiber/reclaim.h"
 #include "core/policy/pick.h"
 #include "core/due/timer.h"
+#include "core/ready/priority.h"
 #include "core/ready/waiter.h"
 #include "core/trace/trace_notes.h"
 #include "platform/platform.h"
@@ -20,6 +21,7 @@ static TH_COLD TH_NO_TSAN void see_to_extra(th_worker *worker, th_fiber *from, t
     if (th_is_traced(worker)) {
         th_trace_switches(worker, from, to);
     }
+    th_priority_runs(worker, worker->handoff ? worker->handoff->worker : to->work.worker);
     /* relaxed: as in switch_to */
     bool reclaim = (th_load_relaxed(&worker->xextra) & TH_EXTRA_RECLAIM) != 0;
     if (reclaim && worker->left.kind != TH_COMMIT_RETIRE) {
@@ -51,7 +53,8 @@ static TH_INLINE_NO_TSAN void arrive(const th_fiber *fiber, void *fake) {
 /* Switches away and comes back. All that must be true at the moment of the switch is set here. */
 static TH_INLINE_NO_TSAN void switch_to(th_worker *worker, th_fiber *from, th_fiber *to) {
     /* relaxed: see th_is_traced */
-    uint32_t extra = th_load_relaxed(&worker->xextra) & (TH_EXTRA_TRACE | TH_EXTRA_RECLAIM);
+    uint32_t extra = th_load_relaxed(&worker->xextra) &
+                     (TH_EXTRA_TRACE | TH_EXTRA_RECLAIM | TH_EXTRA_PRIORITY);
     if (th_unlikely(extra)) {
         see_to_extra(worker, from, to);
     }

@@ -5,6 +5,7 @@
 
 #include "base/usdt.h"
 #include "core/ready/deferred.h"
+#include "core/ready/priority.h"
 #include "core/due/fork_slots.h"
 #include "core/due/poll.h"
 #include "core/policy/steal_backoff.h"
@@ -106,6 +107,19 @@ static th_work *take_handoff(th_worker *worker) {
     return work;
 }
 
+/*
+ * Nothing else is there: work of low priority. Not while another worker has the turn of a queue
+ * that is not empty.
+ */
+static th_work *take_rest(th_worker *worker) {
+    th_work *work = worker->turn_lost ? NULL : th_priority_take_rest(worker);
+    if (work) {
+        worker->backoff.ns = 0;
+        th_count(&worker->xtick, 1);
+    }
+    return work;
+}
+
 static th_work *find_once(th_worker *worker) {
     th_work *work = take_handoff(worker);
     worker->picks.quick = NULL;
@@ -113,7 +127,7 @@ static th_work *find_once(th_worker *worker) {
         return work;
     }
     if (th_unlikely(worker->backoff.at) && !th_poll_has_put_off(worker) &&
-        th_steal_backs_off(worker)) {
+        !th_priority_any(worker->sched) && th_steal_backs_off(worker)) {
         back_off(worker);
     }
     th_timers_poll(worker, worker->woken);
@@ -135,10 +149,8 @@ static th_work *find_once(th_worker *worker) {
     if ((work = th_deferred_take(worker))) {
         return work;
     }
-    if (worker->sched->workers_count == 1) {
-        return NULL;
-    }
-    return search(worker);
+    work = worker->sched->workers_count > 1 ? search(worker) : NULL;
+    return work ? work : take_rest(worker);
 }
 
 /*

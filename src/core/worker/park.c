@@ -11,6 +11,7 @@
 #include "core/fiber/trim.h"
 #include "core/ready/alarm.h"
 #include "core/ready/deferred.h"
+#include "core/ready/priority.h"
 #include "core/due/fork_slots.h"
 #include "core/due/poll.h"
 #include "core/ready/quiesce_sum.h"
@@ -447,7 +448,8 @@ void th_park(th_worker *worker) {
     }
     /* relaxed: ordered by the fence; stop sets it, then wakes all */
     bool look = !worker->backing_off || token;
-    bool go_on = look && (th_load_relaxed(&sched->xexit) || pending(worker));
+    bool go_on = look ? th_load_relaxed(&sched->xexit) || pending(worker)
+                      : th_priority_pending(worker); /* its back-off is about other work */
     /* relaxed: as above. Only now does it know that it is the last: th_fiber_cache_trim once
      * more */
     go_on |= last && !worker->backing_off && th_load_relaxed(&sched->xfibers_unmeasured);

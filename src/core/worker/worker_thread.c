@@ -22,6 +22,7 @@ void th_worker_prepare(th_worker *worker, thrum_sched *sched, unsigned index) {
     worker->policy = sched->policy;
     worker->index = index;
     worker->xextra = sched->config.pin_all ? TH_EXTRA_PIN_ALL : 0;
+    worker->fresh = (th_work){.kind = TH_WORK_GO, .worker = -1};
     worker->picks.until_inject = sched->config.global_interval;
     worker->picks.fair_interval = sched->config.global_interval;
     worker->picks.fair_at = th_os_ticks();
