@@ -40,6 +40,12 @@ static inline bool th_inject_is_empty(const th_inject *inject) {
     return th_mpsc_is_empty(&inject->front) && th_load_relaxed(&inject->xrest) == 0;
 }
 
+/* Any thread. The same as a number, for a caller that has more to test: 0 if it seems empty. */
+static inline uintptr_t th_inject_seen(const th_inject *inject) {
+    /* relaxed: a guess, as above */
+    return (uintptr_t)th_load_relaxed(&inject->front.xtop) | th_load_relaxed(&inject->xrest);
+}
+
 /* Any thread. Whether a consumer has the turn; it looks again when it has given the turn up. */
 static inline bool th_inject_is_taken(const th_inject *inject) {
     return th_load_relaxed(&inject->xturn) != 0; /* relaxed: as th_inject_is_empty */

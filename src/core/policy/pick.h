@@ -28,10 +28,11 @@ static inline bool th_yields_next(const th_worker *worker) {
  */
 static inline th_work *th_find_in_batch(th_worker *worker) {
     th_batch *batch = worker->picks.quick;
-    if (!batch || worker->picks.until_inject <= 1 || th_priority_any(worker->sched) ||
+    if (!batch || worker->picks.until_inject <= 1 ||
         /* relaxed: as in th_timers_poll */
         th_load_relaxed(&worker->timers->xearliest) != INT64_MAX ||
-        !th_inject_is_empty(&worker->inbox)) {
+        /* relaxed: as th_priority_any; one test for both */
+        (th_inject_seen(&worker->inbox) | th_load_relaxed(&worker->sched->xpriorities)) != 0) {
         return NULL;
     }
     if (batch == &worker->yields_batch) {

@@ -60,21 +60,21 @@ void thrum_attr_init(thrum_attr *attr) {
 
 static const thrum_attr attr_default = THRUM_ATTR_INIT;
 
-static bool flags_are_valid(unsigned flags) {
+static TH_COLD TH_NOINLINE bool flags_are_valid(unsigned flags) {
     const unsigned priorities = flags & (THRUM_HIGH | THRUM_NORMAL | THRUM_LOW);
     return !(flags & ~(THRUM_PINNED | THRUM_NEXT | THRUM_HIGH | THRUM_NORMAL | THRUM_LOW)) &&
            !(priorities & (priorities - 1));
 }
 
-static bool attr_is_valid(const thrum_attr *attr, const thrum_sched *sched) {
+static TH_ALWAYS_INLINE bool attr_is_valid(const thrum_attr *attr, const thrum_sched *sched) {
     return attr->size == sizeof *attr && (!attr->flags || flags_are_valid(attr->flags)) &&
            attr->worker >= -1 && attr->worker < (int)th_workers_end(sched) &&
            attr->stack_size <= TH_STACK_SIZE_MAX;
 }
 
 /* A task with flags. `handle` has the place of one without. */
-static TH_NO_TSAN void set_place(thrum_handle *handle, const thrum_attr *attr,
-                                 const th_worker *here) {
+static TH_COLD TH_NO_TSAN TH_NOINLINE void set_place(thrum_handle *handle, const thrum_attr *attr,
+                                                     const th_worker *here) {
     const unsigned flags = attr->flags;
     th_priority priority = flags & THRUM_HIGH     ? TH_HIGH
                            : flags & THRUM_LOW    ? TH_LOW
