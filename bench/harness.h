@@ -101,6 +101,7 @@ extern const bench_theme bench_wake;
 extern const bench_theme bench_lone;
 extern const bench_theme bench_memory;
 extern const bench_theme bench_time;
+extern const bench_theme bench_priority;
 extern const bench_theme bench_timers;
 extern const bench_theme bench_fifo;
 extern const bench_theme bench_chan;

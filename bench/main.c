@@ -35,10 +35,10 @@ typedef struct options {
 } options;
 
 static const bench_theme *const themes[] = {
-    &bench_yardsticks, &bench_switch,   &bench_spawn,  &bench_sync,  &bench_turns,
-    &bench_wake,       &bench_memory,   &bench_timers, &bench_time,  &bench_fifo,
-    &bench_chan,       &bench_parallel, &bench_loops,  &bench_tokio, &bench_marl,
-    &bench_study,      &bench_lone,     &bench_cancel, &bench_stall, &bench_files,
+    &bench_yardsticks, &bench_switch, &bench_spawn,    &bench_sync,  &bench_turns, &bench_wake,
+    &bench_memory,     &bench_timers, &bench_time,     &bench_fifo,  &bench_chan,  &bench_parallel,
+    &bench_loops,      &bench_tokio,  &bench_marl,     &bench_study, &bench_lone,  &bench_cancel,
+    &bench_stall,      &bench_files,  &bench_priority,
 };
 #define THEMES (sizeof(themes) / sizeof(themes[0]))
 

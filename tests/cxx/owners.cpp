@@ -86,6 +86,24 @@ TEST(a_scheduler_stops_at_the_end_of_its_block) {
     CHECK(thrum_sched_current() == nullptr);
 }
 
+TEST(an_attr_has_a_priority) {
+    /* The last one that was set counts; without one, the task inherits its starter's. */
+    std::string order;
+    thrum_config config;
+    thrum_config_init(&config);
+    config.workers = 0;
+    thrum::scheduler own(&config);
+    thrum::bound_thread here(own);
+    thrum::go(thrum::attr().priority(THRUM_HIGH).priority(THRUM_LOW), [&] { order += 'l'; });
+    thrum::go([&] { order += 'n'; });
+    thrum::go(thrum::attr().priority(THRUM_HIGH), [&] {
+        order += 'h';
+        thrum::go([&] { order += 'c'; });
+    });
+    here.step();
+    CHECK_STR(order.c_str(), "hcnl");
+}
+
 TEST(a_bound_thread_makes_steps) {
     /* They run its tasks, until nothing is left or until the deadline. */
     int ran = 0;

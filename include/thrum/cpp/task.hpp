@@ -51,6 +51,12 @@ class attr {
         attr_.flags |= THRUM_NEXT;
         return *this;
     }
+    /* THRUM_HIGH, THRUM_NORMAL or THRUM_LOW; otherwise the task inherits the caller's. */
+    attr &priority(unsigned level) noexcept {
+        attr_.flags &= ~(THRUM_HIGH | THRUM_NORMAL | THRUM_LOW);
+        attr_.flags |= level;
+        return *this;
+    }
     const thrum_attr *get() const noexcept {
         return &attr_;
     }

@@ -303,7 +303,7 @@ SIM_UNSEEN static void sched_rests(const thrum_sched *sched) {
     RESTED(inject_is_empty(&sched->inject) && !sched->inject.xturn);
     RESTED(fifo_is_empty(&sched->fifo_ready) && !sched->fifo_ready.combiner.xcombiner);
     RESTED(fifo_is_empty(&sched->fifo) && !sched->fifo.combiner.xcombiner);
-    RESTED(!sched->xglobal_count);
+    RESTED(!sched->xglobal_count && !sched->xpriorities);
     for (unsigned i = 0; i < sched->workers_count; i++) {
         worker_rests(&sched->workers[i]);
     }
@@ -332,7 +332,7 @@ SIM_UNSEEN static void shared_rests(const thrum_sched *sched) {
         const th_worker *w = &sched->workers[i];
         if (w->xsleep & TH_SLEEP_PARKED) {
             parked = true;
-            RESTED(inject_is_empty(&w->inbox));
+            RESTED(inject_is_empty(&w->inbox) && !w->xtied_priorities);
         }
         poller_rests(w);
         timers_rest(w);
@@ -343,7 +343,7 @@ SIM_UNSEEN static void shared_rests(const thrum_sched *sched) {
     }
     RESTED(inject_is_empty(&sched->ready) && inject_is_empty(&sched->inject));
     RESTED(fifo_posted(&sched->fifo_ready) < 2 && fifo_posted(&sched->fifo) < 2);
-    RESTED(!sched->xglobal_count);
+    RESTED(!sched->xglobal_count && !(sched->xpriorities & TH_PRIORITIES_SHARED));
     for (unsigned i = 0; i < sched->workers_count; i++) {
         RESTED(ring_size(&sched->workers[i].ready) < 2 && ring_size(&sched->workers[i].ring) < 2);
     }

@@ -12,6 +12,8 @@ static const char *const variables[] = {
     "THRUM_LOCAL_CAPACITY",
     "THRUM_LIFO_LIMIT",
     "THRUM_GLOBAL_INTERVAL",
+    "THRUM_HIGH_LIMIT",
+    "THRUM_LOW_INTERVAL",
     "THRUM_SEARCHERS_MAX",
     "THRUM_SPIN_NS",
     "THRUM_RESCUE_NS",
@@ -67,6 +69,8 @@ static void check_same(const thrum_config *a, const thrum_config *b) {
     CHECK_EQ(a->local_capacity, b->local_capacity);
     CHECK_EQ(a->lifo_limit, b->lifo_limit);
     CHECK_EQ(a->global_interval, b->global_interval);
+    CHECK_EQ(a->high_limit, b->high_limit);
+    CHECK_EQ(a->low_interval, b->low_interval);
     CHECK_EQ(a->searchers_max, b->searchers_max);
     CHECK_EQ(a->spin_ns, b->spin_ns);
     CHECK_EQ(a->rescue_ns, b->rescue_ns);
@@ -103,6 +107,8 @@ TEST(defaults_are_those_of_the_header) {
     CHECK_EQ(c.local_capacity, 1024);
     CHECK_EQ(c.lifo_limit, 3);
     CHECK_EQ(c.global_interval, 61);
+    CHECK_EQ(c.high_limit, 61);
+    CHECK_EQ(c.low_interval, 256);
     CHECK_EQ(c.searchers_max, 0);
     CHECK_EQ(c.spin_ns, 0);
     CHECK_EQ(c.rescue_ns, 500000);
@@ -144,6 +150,8 @@ TEST(environment_overrides_each_field) {
     CHECK_EQ(with("THRUM_LOCAL_CAPACITY", "32768").local_capacity, 32768);
     CHECK_EQ(with("THRUM_LIFO_LIMIT", "0").lifo_limit, 0);
     CHECK_EQ(with("THRUM_GLOBAL_INTERVAL", "1").global_interval, 1);
+    CHECK_EQ(with("THRUM_HIGH_LIMIT", "7").high_limit, 7);
+    CHECK_EQ(with("THRUM_LOW_INTERVAL", "9").low_interval, 9);
     CHECK_EQ(with("THRUM_SEARCHERS_MAX", "5").searchers_max, 5);
     CHECK_EQ(with("THRUM_SPIN_NS", "1234").spin_ns, 1234);
     CHECK_EQ(with("THRUM_RESCUE_NS", "1000").rescue_ns, 1000);
@@ -227,6 +235,8 @@ static const struct {
     {"THRUM_LIFO_LIMIT", "-3"},
     {"THRUM_GLOBAL_INTERVAL", "0"},
     {"THRUM_GLOBAL_INTERVAL", "never"},
+    {"THRUM_HIGH_LIMIT", "0"},
+    {"THRUM_LOW_INTERVAL", "0"},
     {"THRUM_SEARCHERS_MAX", "half"},
     {"THRUM_SPIN_NS", "-5"},
     {"THRUM_SPIN_NS", "18446744073709551616"},
@@ -340,6 +350,8 @@ TEST(start_refuses_each_field_out_of_range) {
     CHECK_FIELD(local_capacity, 255, -EINVAL);
     CHECK_FIELD(local_capacity, 65536, -EINVAL);
     CHECK_FIELD(global_interval, 0, -EINVAL);
+    CHECK_FIELD(high_limit, 0, -EINVAL);
+    CHECK_FIELD(low_interval, 0, -EINVAL);
     CHECK_FIELD(searchers_max, THRUM_WORKERS_MAX + 1, -EINVAL);
     CHECK_FIELD(fifo_block, 0, -EINVAL);
     CHECK_FIELD(stack_size, 0, -EINVAL);
@@ -471,6 +483,8 @@ TEST(start_accepts_the_ends_of_each_range) {
     CHECK_ACCEPTED(lifo_limit, UINT32_MAX);
     CHECK_ACCEPTED(global_interval, 1);
     CHECK_ACCEPTED(global_interval, UINT32_MAX);
+    CHECK_ACCEPTED(high_limit, 1);
+    CHECK_ACCEPTED(low_interval, 1);
     CHECK_ACCEPTED(searchers_max, 1);
     CHECK_ACCEPTED(searchers_max, THRUM_WORKERS_MAX);
     CHECK_ACCEPTED(spin_ns, 20000);
