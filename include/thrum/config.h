@@ -135,8 +135,8 @@ typedef struct thrum_config {
     unsigned high_limit;
 
     /*
-     * While tasks of low priority are queued, a worker takes one at least at every so many picks. At
-     * least 1. Default: 256. Environment: THRUM_LOW_INTERVAL.
+     * While tasks of low priority are queued, a worker takes one at least at every so many picks; 1
+     * means every other pick. At least 1. Default: 256. Environment: THRUM_LOW_INTERVAL.
      */
     unsigned low_interval;
 

@@ -4,6 +4,8 @@
 #ifndef TH_PRIORITY_STATE_H
 #define TH_PRIORITY_STATE_H
 
+#include <stdbool.h>
+
 #include "core/basis/lock.h"
 #include "queue/work.h"
 
@@ -27,10 +29,11 @@ typedef struct th_priorities {
 
 /* A worker's; used by the owner alone. */
 typedef struct th_priority_picks {
-    uint64_t tick;   /* the pick that took high work last */
-    unsigned streak; /* how many in a row took some */
-    unsigned low;    /* picks since it took low work, while there was some */
-    bool tied_last;  /* it took pinned work last */
+    uint64_t tick;  /* the pick that took some of it last */
+    unsigned row;   /* how many in a row took high work */
+    unsigned low;   /* picks since it took low work, while there was some */
+    bool low_first; /* at the last pick, low work came first */
+    bool tied_last; /* it took pinned work last */
 } th_priority_picks;
 
 #endif

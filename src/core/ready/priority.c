@@ -141,24 +141,34 @@ static th_work *take_low(th_worker *worker) {
     return take(worker, TH_LOW);
 }
 
+/* Whether low work comes first: it has waited for long, and did not come first at the last pick. */
+static bool is_low_due(th_priority_picks *picks, uint32_t seen, unsigned interval) {
+    const bool again = picks->low_first;
+    picks->low_first = false;
+    return (seen & TH_LOW) && ++picks->low >= interval && !again;
+}
+
+/*
+ * A row of picks that take high work goes on across low work that comes first, or the two together
+ * would keep normal work waiting for ever.
+ */
 th_work *th_priority_take(th_worker *worker) {
     const thrum_config *config = &worker->sched->config;
     th_priority_picks *picks = &worker->priority_picks;
     const uint32_t seen = seen_by(worker);
-    th_work *work;
-    if ((seen & TH_LOW) && ++picks->low >= config->low_interval && (work = take_low(worker))) {
-        return work;
+    const bool low_due = is_low_due(picks, seen, config->low_interval);
+    picks->row = worker->xtick == picks->tick + 1 ? picks->row : 0;
+    if (picks->row >= config->high_limit) {
+        picks->row = 0;
+        return NULL; /* other work comes once */
     }
-    if (!(seen & TH_HIGH)) {
-        return NULL;
+    th_work *work = low_due ? take_low(worker) : NULL;
+    picks->low_first = work != NULL;
+    if (!work && (seen & TH_HIGH) && (work = take(worker, TH_HIGH))) {
+        picks->row++;
     }
-    picks->streak = worker->xtick == picks->tick + 1 ? picks->streak + 1 : 1;
-    picks->tick = worker->xtick;
-    if (picks->streak > config->high_limit) {
-        picks->streak = 0; /* other work comes once */
-        return NULL;
-    }
-    return take(worker, TH_HIGH);
+    picks->tick = work ? worker->xtick : picks->tick;
+    return work;
 }
 
 th_work *th_priority_take_some(th_worker *worker) {

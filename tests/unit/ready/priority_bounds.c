@@ -163,6 +163,42 @@ TEST(low_tasks_get_their_share) {
     }
 }
 
+/* Endless tasks of each priority, until each has run so often. */
+static atomic_int turns[3];
+static thrum_task endless[3];
+
+static void takes_turns(thrum_task *self, void *arg) {
+    const int level = (int)(uintptr_t)arg;
+    atomic_fetch_add(&turns[level], 1);
+    for (size_t i = 0; i < COUNT_OF(turns); i++) {
+        if (atomic_load(&turns[i]) < FEW) {
+            CHECK_EQ(thrum_task_post(thrum_sched_current(), self), 0);
+            return;
+        }
+    }
+}
+
+TEST(each_of_three_floods_gets_its_turn) {
+    /* With any bounds: high and low tasks together leave room for normal ones, and so on. */
+    static const unsigned bounds[] = {1, 2, 3, 7};
+    for (size_t i = 0; i < COUNT_OF(policies) * COUNT_OF(bounds) * COUNT_OF(bounds); i++) {
+        rig r;
+        rig_init(&r);
+        r.config.workers = 1;
+        r.config.policy = policies[i % COUNT_OF(policies)];
+        r.config.high_limit = bounds[i / COUNT_OF(policies) % COUNT_OF(bounds)];
+        r.config.low_interval = bounds[i / COUNT_OF(policies) / COUNT_OF(bounds)];
+        rig_start(&r);
+        memset(turns, 0, sizeof turns);
+        for (size_t level = 0; level < COUNT_OF(levels); level++) {
+            thrum_task_init(&endless[level], takes_turns, (void *)level);
+            CHECK_EQ(thrum_task_set_priority(&endless[level], levels[level]), 0);
+            CHECK_EQ(thrum_task_post(r.sched, &endless[level]), 0);
+        }
+        rig_stop(&r);
+    }
+}
+
 /* ---- sleepers ---- */
 
 static atomic_int ran;
