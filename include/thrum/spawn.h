@@ -73,8 +73,8 @@ THRUM_API void thrum_attr_init(thrum_attr *attr);
  *   arg   its argument
  * Returns: 0, or a negative error code; nothing is started then.
  * Errors:
- *   -EINVAL     fn is NULL, or the attr has a wrong size, an unknown flag, two priorities, a worker that
- *               has never taken part, or more than 64 MiB of stack
+ *   -EINVAL     fn is NULL, or the attr has a wrong size, an unknown flag, two priorities, a worker
+ *               that has never taken part, or more than 64 MiB of stack
  *   -ENOMEM     there is no memory, or 16,384 tasks wait for memory for a stack; a few hundred more
  *               may then be started from memory at hand
  *   -ESRCH      the caller is a plain thread, and the attr names no scheduler

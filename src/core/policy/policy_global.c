@@ -80,8 +80,8 @@ static th_work *pick(th_worker *worker) {
 
 static bool pending(th_worker *worker) {
     /* relaxed: ordered by the parker's fence */
-    return th_load_relaxed(&worker->sched->xglobal_count) || !th_inject_is_empty(&worker->inbox) ||
-           th_priority_pending(worker);
+    return th_load_relaxed(&worker->sched->xglobal_count) || th_priority_pending(worker) ||
+           !th_inject_is_empty(&worker->inbox);
 }
 
 const th_policy th_policy_global = {

@@ -4,11 +4,11 @@
  * Ready fibers come before tasks that have not begun: those that were woken, or whose deadline has
  * passed, have a queue for each worker and an inject queue of their own.
  *
- * The order of a pick: work of high priority (core/ready/priority.h); every so many picks the inject queue; the LIFO slot, unless it has been used
- * often enough in a row; pinned fibers that are ready, likewise; other ready fibers; pinned tasks;
- * the worker's own queue and the fibers that yielded, in the order in which they were queued; a
- * share of the inject queue; the slot and pinned work after all. Then the loop (find.c) steals, and
- * parks.
+ * The order of a pick: work of high priority (core/ready/priority.h); every so many picks the
+ * inject queue; the LIFO slot, unless it has been used often enough in a row; pinned fibers that
+ * are ready, likewise; other ready fibers; pinned tasks; the worker's own queue and the fibers that
+ * yielded, in the order in which they were queued; a share of the inject queue; the slot and pinned
+ * work after all. Then the loop (find.c) steals, and parks.
  */
 #include "core/ready/deferred.h"
 #include "core/policy/local_queue.h"

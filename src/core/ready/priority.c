@@ -24,7 +24,7 @@ static inline uint32_t bits_of(const th_priority_queue queues[2]) {
 static void show(thrum_sched *sched, th_worker *owner) {
     const th_priorities *all = &sched->priorities;
     if (owner) {
-        /* relaxed: as th_priority_any; written before that word, but a reader does not rely on it */
+        /* relaxed: as th_priority_any */
         th_store_relaxed(&owner->xtied_priorities, bits_of(owner->tied));
     }
     const uint32_t bits = bits_of(all->shared) | (all->tied ? TH_PRIORITIES_TIED : 0);

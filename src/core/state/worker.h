@@ -23,7 +23,6 @@
 #include "core/basis/parkword.h"
 #include "core/basis/policy_state.h"
 #include "core/basis/poll_state.h"
-#include "core/basis/priority_state.h"
 #include "core/state/reclaim_want.h"
 #include "core/state/slab.h"
 #include "core/basis/stall_state.h"

@@ -53,8 +53,8 @@ static TH_INLINE_NO_TSAN void arrive(const th_fiber *fiber, void *fake) {
 /* Switches away and comes back. All that must be true at the moment of the switch is set here. */
 static TH_INLINE_NO_TSAN void switch_to(th_worker *worker, th_fiber *from, th_fiber *to) {
     /* relaxed: see th_is_traced */
-    uint32_t extra = th_load_relaxed(&worker->xextra) &
-                     (TH_EXTRA_TRACE | TH_EXTRA_RECLAIM | TH_EXTRA_PRIORITY);
+    uint32_t extra =
+        th_load_relaxed(&worker->xextra) & (TH_EXTRA_TRACE | TH_EXTRA_RECLAIM | TH_EXTRA_PRIORITY);
     if (th_unlikely(extra)) {
         see_to_extra(worker, from, to);
     }
