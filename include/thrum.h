@@ -10,6 +10,7 @@
 #include "thrum/base.h"
 #include "thrum/await.h"
 #include "thrum/barrier.h"
+#include "thrum/bcast.h"
 #include "thrum/blocking.h"
 #include "thrum/chan.h"
 #include "thrum/cond.h"

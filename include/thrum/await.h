@@ -33,6 +33,7 @@
 
 #include "thrum/barrier.h"
 #include "thrum/base.h"
+#include "thrum/bcast.h"
 #include "thrum/chan.h"
 #include "thrum/cond.h"
 #include "thrum/event.h"
@@ -311,6 +312,40 @@ THRUM_API THRUM_NODISCARD int thrum_chan_send_on_until(thrum_chan *chan, const v
 THRUM_API THRUM_NODISCARD int thrum_chan_recv_on_until(thrum_chan *chan, void *elem,
                                                        thrum_await *await, thrum_task *task,
                                                        thrum_time deadline);
+
+/*
+ * Receives the next element of a broadcast channel, or its newest one.
+ *
+ * Parameters:
+ *   receiver  the receiver, which no other call uses until thrum_await_end
+ *   elem      the place of the element; it stays in place until thrum_await_end
+ *   await     the memory of the wait; it needs no initializer
+ *   task      the task that runs when the wait is over
+ *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
+ * Returns: 1 when the element was received, and the task is not posted. 0 when the task is posted,
+ *   and will call thrum_await_end. Else a negative error code; nothing is begun then.
+ * Errors:
+ *   -ETIMEDOUT  the deadline has passed, and the caller would have to wait
+ *   -EBUSY      the task is posted already, or its own body is calling
+ *   -EINVAL     await or task is NULL, the task is serial or has no body, or the worker that it is
+ *               tied to has never taken part
+ *   -ESRCH      the caller is a plain thread
+ *   -ESHUTDOWN  in the child of a fork: the caller was a task or a bound thread in the parent
+ *   -EPIPE      the channel is closed, and the receiver has received all elements
+ *   -EOVERFLOW  the receiver has missed elements, which it skips; not for the newest
+ * Context: a task or a bound thread; never suspends.
+ * Ordering: the writes before the send are visible after the call that received, or to the body.
+ * Example:
+ *    int code = thrum_bcast_recv_on_until(&me->news, &me->item, &me->await, &me->task, until);
+ * See also: thrum_await_end, thrum_bcast_recv_until, thrum_bcast_recv_latest_until
+ */
+THRUM_API THRUM_NODISCARD int thrum_bcast_recv_on_until(thrum_bcast_receiver *receiver, void *elem,
+                                                        thrum_await *await, thrum_task *task,
+                                                        thrum_time deadline);
+THRUM_API THRUM_NODISCARD int thrum_bcast_recv_latest_on_until(thrum_bcast_receiver *receiver,
+                                                               void *elem, thrum_await *await,
+                                                               thrum_task *task,
+                                                               thrum_time deadline);
 
 /*
  * Waits until the task of the handle has ended. Then thrum_join returns at once; the caller still

@@ -173,6 +173,15 @@ THRUM_ABI_SIZE(thrum_case, 32, 24);
 #define THRUM_CASE_REST 0
 #endif
 
+/* Makes a case without a channel; for the macros of other headers. */
+#ifdef __cplusplus
+#define THRUM_CASE_OF(from_, to_, kind_)                                                           \
+    (thrum_case{NULL, (from_), (to_), (kind_), THRUM_CASE_REST})
+#else
+#define THRUM_CASE_OF(from_, to_, kind_)                                                           \
+    ((thrum_case){NULL, (from_), (to_), (kind_), THRUM_CASE_REST})
+#endif
+
 /* The kinds of cases, in the lowest bits of `kind`. THRUM_CASE_KINDS is the mask of these bits. */
 #define THRUM_CASE_SEND 1u
 #define THRUM_CASE_RECV 2u

@@ -104,7 +104,7 @@ THRUM_API THRUM_NODISCARD int thrum_interval_wait_until(thrum_interval *interval
 THRUM_API THRUM_NODISCARD bool thrum_interval_test(thrum_interval *interval);
 
 /* The kind of a case that takes a tick. */
-#define THRUM_CASE_TICK 5u
+#define THRUM_CASE_TICK 7u
 
 /*
  * Makes a case of thrum_select, which happens when a tick is due, and takes it. If other cases can

@@ -13,6 +13,7 @@
 #include "thrum/cpp/around.hpp"
 #include "thrum/cpp/await.hpp"
 #include "thrum/cpp/awaited.hpp"
+#include "thrum/cpp/bcast.hpp"
 #include "thrum/cpp/chan.hpp"
 #include "thrum/cpp/coroutine.hpp"
 #include "thrum/cpp/count.hpp"

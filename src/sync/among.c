@@ -1,5 +1,5 @@
 /*
- * among.c: a select among channels, events, ends of tasks and descriptors.
+ * among.c: a select among channels, events, broadcast channels, ends of tasks and descriptors.
  *
  * Channels come first, and in a select of channels alone (select.c) that is all: the wait is put on
  * their lists, under all their locks, after a look that found nothing. Then it is put on the other
@@ -15,8 +15,7 @@
 #include "core/wait/wait.h"
 #include "platform/platform.h"
 #include "sync/cases.h"
-#include "sync/ended.h"
-#include "sync/event.h"
+#include "sync/single.h"
 
 #define NONE (-EAGAIN) /* no case can happen */
 
@@ -26,7 +25,7 @@ typedef struct among {
     thrum_time deadline;    /* the call's, or when a tick is due if that is earlier */
     bool late;              /* this round waits no longer: it is the last look */
     bool mixed;             /* there are not only channels */
-    const th_case_ops *ops; /* NULL: there are only channels and events */
+    const th_case_ops *ops; /* NULL: there are none of these */
     uint32_t ready;         /* cases of `ops` that can happen, by the last ops->ask */
     int wakeup;             /* of a plain thread that has such cases; else -1 */
     th_place *places;
@@ -34,11 +33,7 @@ typedef struct among {
 } among;
 
 static inline bool is_other(const thrum_case *c) {
-    return (c->kind & THRUM_CASE_KINDS) == THRUM_CASE_OTHER;
-}
-
-static inline thrum_event *event_of(const thrum_case *c) {
-    return c->kind == THRUM_CASE_EVENT ? c->to : NULL;
+    return th_case_kind(c) == THRUM_CASE_OTHER;
 }
 
 static inline thrum_interval *tick_of(const thrum_case *c) {
@@ -48,13 +43,11 @@ static inline thrum_interval *tick_of(const thrum_case *c) {
 /* ---- looking ---- */
 
 static bool can_happen(const thrum_case *c) {
-    const thrum_event *event = event_of(c);
     const thrum_interval *tick = tick_of(c);
     return tick      ? th_interval_is_due(tick, th_os_now())
            : c->chan ? (c->kind == THRUM_CASE_SEND ? th_chan_can_send(c->chan)
                                                    : th_chan_can_recv(c->chan))
-           : event   ? thrum_event_is_signaled(event)
-                     : th_end_look(c) != -EAGAIN;
+                     : th_single_is(c) && th_single_can(c);
 }
 
 /* The number of a case that can happen, each with the same chance, or NONE. */
@@ -88,9 +81,7 @@ static int try_some(among *a) {
             status = c->kind == THRUM_CASE_SEND   ? thrum_chan_try_send(c->chan, c->from)
                      : c->kind == THRUM_CASE_RECV ? thrum_chan_try_recv(c->chan, c->to)
                      : tick_of(c)                 ? (thrum_interval_test(c->to) ? 0 : -EAGAIN)
-                     : th_case_is_of_end(c)       ? th_end_look(c)
-                     : thrum_event_test(c->to)    ? 0
-                                                  : -EAGAIN;
+                                                  : th_single_take(c);
         }
         if (status == -ENOMEM) {
             return status;
@@ -137,17 +128,15 @@ static int stand_on_others(among *a, th_waiter *me) {
     int found = NONE;
     for (size_t i = 0; i < a->n; i++) {
         const thrum_case *c = &a->cases[i];
-        th_waiter *part = &a->places[i].op.waiter;
+        th_parked_op *part = &a->places[i].op;
         if (!c->chan) {
-            th_waiter_init_part(part, me, (int32_t)i);
+            th_waiter_init_part(&part->waiter, me, (int32_t)i);
         }
-        const bool stands =
-            event_of(c) ? th_event_stand(c->to, part) : th_end_stand(c, part, me, (int32_t)i);
-        if (!stands && found == NONE) {
+        if (th_single_is(c) && !th_single_stand(c, part, me, (int32_t)i) && found == NONE) {
             found = (int)i;
         }
         if (is_listed(a, c)) {
-            a->ops->stand(c, part);
+            a->ops->stand(c, &part->waiter);
         }
     }
     a->ready = 0;
@@ -161,13 +150,11 @@ static int stand_on_others(among *a, th_waiter *me) {
 static void leave_others(among *a) {
     for (size_t i = 0; i < a->n; i++) {
         const thrum_case *c = &a->cases[i];
-        th_waiter *part = &a->places[i].op.waiter;
-        if (event_of(c)) {
-            th_event_leave(c->to, part);
-        } else if (th_case_is_of_end(c)) {
-            th_end_leave(c, part);
+        th_parked_op *part = &a->places[i].op;
+        if (th_single_is(c)) {
+            th_single_leave(c, part);
         } else if (is_listed(a, c)) {
-            a->ops->leave(c, part);
+            a->ops->leave(c, &part->waiter);
         }
     }
 }
@@ -215,7 +202,7 @@ static inline int wait_for_any(among *a, th_waiter *me) {
     if (is_other(c)) {
         return NONE; /* there may be something: the system is asked */
     }
-    c->status = c->chan ? a->places[given].op.status : 0;
+    c->status = a->places[given].op.status;
     return given;
 }
 
@@ -239,13 +226,12 @@ static int round_of(among *a) {
         return wait_for_any(a, &me);
     }
     /* Now nothing else can happen. */
-    thrum_event *event = found < 0 ? NULL : event_of(&a->cases[found]);
-    const bool taken = !event || thrum_event_test(event);
-    leave_all(a, -1);
-    if (event || (found >= 0 && th_case_is_of_end(&a->cases[found]))) {
-        a->cases[found].status = 0;
+    int status = 0;
+    if (found >= 0 && th_single_is(&a->cases[found])) {
+        status = a->cases[found].status = th_single_take(&a->cases[found]);
     }
-    return taken ? found : NONE;
+    leave_all(a, -1);
+    return status == -EAGAIN ? NONE : found;
 }
 
 static int join_all(const among *a) {
@@ -323,7 +309,7 @@ static bool check(among *a) {
             if (c->chan || !c->from || c->from != a->ops || ++others > a->ops->max) {
                 return false;
             }
-        } else if (c->kind == THRUM_CASE_EVENT || c->kind == THRUM_CASE_TICK || th_case_is_of_end(c)
+        } else if (c->kind == THRUM_CASE_TICK || th_single_has_kind(c)
                        ? c->chan != NULL
                        : c->kind != THRUM_CASE_SEND && c->kind != THRUM_CASE_RECV) {
             return false;

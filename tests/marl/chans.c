@@ -261,3 +261,48 @@ TEST(a_select_in_vain_leaves_nothing) {
     }
     bound_end(&r);
 }
+
+/* ---- a broadcast ---- */
+
+typedef struct listener {
+    thrum_bcast_receiver receiver;
+    atomic_int *sum;
+} listener;
+
+static int listens(void *arg) {
+    listener *l = arg;
+    int value;
+    while (thrum_bcast_recv(&l->receiver, &value) == 0) {
+        atomic_fetch_add(l->sum, value);
+    }
+    return 0;
+}
+
+TEST(each_of_many_hears_everything) {
+    /* The thread sends, and listens as well. */
+    rig r;
+    thrum_bcast *bcast;
+    atomic_int sum = 0;
+    listener all[SIDES + 1];
+    bound_begin(&r);
+    CHECK_EQ(thrum_bcast_create(&bcast, sizeof(int), N), 0);
+    for (int i = 0; i <= SIDES; i++) {
+        all[i].sum = &sum;
+        thrum_bcast_subscribe(bcast, &all[i].receiver);
+    }
+    for (int i = 0; i < SIDES; i++) {
+        rig_go(&r, listens, &all[i]);
+    }
+    for (int i = 0; i < N; i++) {
+        CHECK_EQ(thrum_bcast_send(bcast, &i), 0);
+        if (i % 50 == 0) {
+            thrum_yield();
+        }
+    }
+    CHECK_EQ(thrum_bcast_close(bcast), 0);
+    CHECK_EQ(listens(&all[SIDES]), 0);
+    rig_wait_done(&r);
+    CHECK_EQ(atomic_load(&sum), (SIDES + 1) * (N * (N - 1) / 2));
+    CHECK_EQ(thrum_bcast_destroy(bcast), 0);
+    bound_end(&r);
+}

@@ -17,6 +17,7 @@ typedef struct set {
     thrum_barrier barrier;
     thrum_tickets tickets;
     thrum_pool *pool;
+    thrum_bcast *bcast;
     long counted, value, twin, turns;
     atomic_int inside, borrowed, passed, lasts;
     atomic_long counts;
@@ -134,8 +135,20 @@ static void use_pool(actor *a) {
     }
 }
 
-static void (*const uses[])(actor *) = {use_mutex,   use_rwlock,  use_sem, use_events,
-                                        use_barrier, use_tickets, use_pool};
+static void use_bcast(actor *a) {
+    thrum_bcast_receiver receiver;
+    uint32_t pair[2];
+    thrum_bcast_subscribe(a->s->bcast, &receiver);
+    pair[0] = pair[1] = storm_random(&a->seed);
+    REQUIRE_EQ(thrum_bcast_send(a->s->bcast, pair), 0);
+    for (int i = 0; i < 3; i++) {
+        const int code = thrum_bcast_recv_until(&receiver, pair, soon(a));
+        REQUIRE(code == -EOVERFLOW || !served(code) || pair[0] == pair[1]);
+    }
+}
+
+static void (*const uses[])(actor *) = {use_mutex,   use_rwlock,  use_sem,  use_events,
+                                        use_barrier, use_tickets, use_pool, use_bcast};
 
 static int acts(void *arg) {
     actor *a = arg;
@@ -164,6 +177,7 @@ static void set_init(set *s) {
     config.item_size = 24;
     config.capacity = PLACES;
     REQUIRE_EQ(thrum_pool_create(&s->pool, &config), 0);
+    REQUIRE_EQ(thrum_bcast_create(&s->bcast, 2 * sizeof(uint32_t), 4), 0);
 }
 
 static void set_destroy(set *s) {
@@ -179,6 +193,7 @@ static void set_destroy(set *s) {
     REQUIRE_EQ(thrum_barrier_destroy(&s->barrier), 0);
     REQUIRE_EQ(thrum_tickets_destroy(&s->tickets), 0);
     REQUIRE_EQ(thrum_pool_destroy(s->pool), 0);
+    REQUIRE_EQ(thrum_bcast_destroy(s->bcast), 0);
     memset(s, 0xdd, sizeof(*s)); /* a later access finds nonsense */
 }
 

@@ -215,6 +215,19 @@ static inline void every_pool(everything *e) {
     }
 }
 
+static inline void every_bcast(everything *e) {
+    thrum_bcast *bcast;
+    thrum_bcast_receiver receiver;
+    int value = 5;
+    if (!granted(e, thrum_bcast_create(&bcast, sizeof(int), 4), -ENOMEM)) {
+        return;
+    }
+    thrum_bcast_subscribe(bcast, &receiver);
+    CHECK_EQ(thrum_bcast_send(bcast, &value), 0);
+    CHECK_EQ(thrum_bcast_recv(&receiver, &value), 0);
+    CHECK_EQ(thrum_bcast_destroy(bcast), 0);
+}
+
 static inline int every_node(void *arg) {
     atomic_fetch_add((atomic_int *)arg, 1);
     thrum_yield();
@@ -291,6 +304,7 @@ static inline int every_main(void *arg) {
     every_scope(e);
     every_timer(e);
     every_pool(e);
+    every_bcast(e);
     every_dag(e);
     CHECK_EQ(every_forks((void *)(intptr_t)6), 64);
     every_call(e);

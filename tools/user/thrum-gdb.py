@@ -50,6 +50,7 @@ NAMES = {
     "TH_ON_BARRIER": "barrier",
     "TH_ON_TICKET": "ticket",
     "TH_ON_POOL": "pool",
+    "TH_ON_BCAST": "broadcast channel",
     "TH_ON_SEND": "channel to send",
     "TH_ON_RECEIVE": "channel to receive",
     "TH_ON_SELECT": "channels, the first",

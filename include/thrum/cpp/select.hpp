@@ -10,6 +10,7 @@
 
 #include <tuple>
 
+#include "thrum/cpp/bcast.hpp"
 #include "thrum/cpp/chan.hpp"
 #include "thrum/cpp/event.hpp"
 #include "thrum/cpp/interval.hpp"
@@ -75,6 +76,35 @@ template <typename T, typename Fn> class send_case {
     thrum_chan *chan_;
     T *value_;
     slot<T> inside_;
+    Fn fn_;
+};
+
+/* The next value of a broadcast channel, or the newest one. */
+template <typename Receiver, typename T, typename Fn> class bcast_case {
+  public:
+    bcast_case(Receiver &from, uint32_t kind, Fn fn)
+        : from_(from.native_handle()), kind_(kind), fn_(std::move(fn)) {
+    }
+    thrum_case begin() noexcept {
+        return THRUM_CASE_OF(from_, bytes_, kind_);
+    }
+    void happened(int err) {
+        std::optional<T> value;
+        if (err == 0) {
+            value = *std::launder(reinterpret_cast<T *>(bytes_));
+        }
+        (void)fn_(status(err), std::move(value));
+    }
+    void did_not() noexcept {
+    }
+    static constexpr const void *moves() noexcept {
+        return nullptr;
+    }
+
+  private:
+    thrum_bcast_receiver *from_;
+    uint32_t kind_;
+    alignas(T) unsigned char bytes_[sizeof(T)];
     Fn fn_;
 };
 
@@ -193,6 +223,18 @@ template <typename T, typename Fn> auto on_recv(chan<T> &from, Fn fn) {
 /* A case that sends `value`, which is unchanged if another case happens; `fn` gets a status. */
 template <typename T, typename Fn> auto on_send(chan<T> &to, T &value, Fn fn) {
     return detail::send_case<T, Fn>(to, value, std::move(fn));
+}
+/*
+ * A case that receives the next value of a broadcast channel; on_recv_latest, the newest one. `fn`
+ * gets a status (EPIPE: closed, EOVERFLOW: values were missed) and a std::optional<T>.
+ */
+template <typename Receiver, typename Fn> auto on_recv_next(Receiver &from, Fn fn) {
+    using T = typename decltype(from.recv())::value_type;
+    return detail::bcast_case<Receiver, T, Fn>(from, THRUM_CASE_BCAST, std::move(fn));
+}
+template <typename Receiver, typename Fn> auto on_recv_latest(Receiver &from, Fn fn) {
+    using T = typename decltype(from.recv())::value_type;
+    return detail::bcast_case<Receiver, T, Fn>(from, THRUM_CASE_BCAST_LATEST, std::move(fn));
 }
 /* A case that happens when the event is signaled, which takes an auto event's signal; `fn()`. */
 template <typename Fn> auto on_event(event &when, Fn fn) {

@@ -42,6 +42,7 @@ typedef enum {
     TH_ON_BARRIER,
     TH_ON_TICKET,
     TH_ON_POOL,
+    TH_ON_BCAST,
     TH_ON_SEND,
     TH_ON_RECEIVE,
     TH_ON_SELECT, /* the object is the first channel */

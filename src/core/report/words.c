@@ -143,6 +143,7 @@ const char *th_on_name(th_on on) {
         [TH_ON_BARRIER] = "barrier",
         [TH_ON_TICKET] = "ticket",
         [TH_ON_POOL] = "pool",
+        [TH_ON_BCAST] = "broadcast channel",
         [TH_ON_SEND] = "channel to send",
         [TH_ON_RECEIVE] = "channel to receive",
         [TH_ON_SELECT] = "channels, the first",

@@ -1,6 +1,6 @@
 /*
- * primitives.c: storms on once, barrier, rwlock, tickets and pool, by fibers and plain threads:
- * deadlines that race with wakes, and the object destroyed right after.
+ * primitives.c: storms on once, barrier, rwlock, tickets, pool and broadcast channel, by fibers and
+ * plain threads: deadlines that race with wakes, and the object destroyed right after.
  */
 /* matrix: policy workers */
 #include "support/sync/actors.h"
@@ -14,6 +14,7 @@ typedef struct set {
     thrum_rwlock lock;
     thrum_tickets tickets;
     thrum_pool *pool;
+    thrum_bcast *bcast;
     int calls;       /* of the once's function */
     int value, twin; /* under the lock; equal */
     int turn;        /* in a ticket's turn */
@@ -42,6 +43,7 @@ static set *make(storm *st) {
     config.alloc = rig_alloc;
     config.free = rig_free;
     CHECK_EQ(thrum_pool_create(&s->pool, &config), 0);
+    CHECK_EQ(thrum_bcast_create(&s->bcast, 2 * sizeof(unsigned), 4), 0);
     atomic_store(&s->left, ALL);
     return s;
 }
@@ -54,6 +56,7 @@ static void unmake(set *s) {
     CHECK_EQ(thrum_rwlock_destroy(&s->lock), 0);
     CHECK_EQ(thrum_tickets_destroy(&s->tickets), 0);
     CHECK_EQ(thrum_pool_destroy(s->pool), 0);
+    CHECK_EQ(thrum_bcast_destroy(s->bcast), 0);
     memset(s, 0xdd, sizeof(*s)); /* a later access finds nonsense */
     free(s);
 }
@@ -152,8 +155,21 @@ static void use_pool(storm *st, set *s, unsigned *seed) {
     }
 }
 
-static void (*const uses[])(storm *, set *, unsigned *) = {use_once, use_barrier, use_lock,
-                                                           use_tickets, use_pool};
+/* Sends equal numbers, and receives some of those of others. */
+static void use_bcast(storm *st, set *s, unsigned *seed) {
+    thrum_bcast_receiver receiver;
+    unsigned pair[2] = {*seed, *seed};
+    thrum_bcast_subscribe(s->bcast, &receiver);
+    CHECK_EQ(thrum_bcast_send(s->bcast, pair), 0);
+    for (int i = 0; i < 3; i++) {
+        int code = i % 2 ? thrum_bcast_recv_latest_until(&receiver, pair, shortly(seed))
+                         : thrum_bcast_recv_until(&receiver, pair, shortly(seed));
+        CHECK(code == -EOVERFLOW || is_late(st, code) || pair[0] == pair[1]);
+    }
+}
+
+static void (*const uses[])(storm *, set *, unsigned *) = {use_once,    use_barrier, use_lock,
+                                                           use_tickets, use_pool,    use_bcast};
 
 static int storm_in(void *arg) {
     actor *a = arg;

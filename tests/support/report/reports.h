@@ -83,6 +83,7 @@ typedef struct things {
     thrum_barrier barrier;
     thrum_chan *chan;
     thrum_chan *full;
+    thrum_bcast *bcast;
     thrum_tickets tickets;
     thrum_ticket first;
     thrum_ticket second;
@@ -102,6 +103,7 @@ CHECK_UNUSED static void things_init(void) {
     CHECK_EQ(thrum_chan_create(&it.chan, sizeof(int), 0), 0);
     CHECK_EQ(thrum_chan_create(&it.full, sizeof(int), 1), 0);
     CHECK_EQ(thrum_chan_send(it.full, &value), 0);
+    CHECK_EQ(thrum_bcast_create(&it.bcast, sizeof(int), 1), 0);
     thrum_tickets_init(&it.tickets);
     thrum_tickets_take(&it.tickets, &it.first);
     thrum_tickets_take(&it.tickets, &it.second);
@@ -111,6 +113,7 @@ CHECK_UNUSED static void things_init(void) {
 CHECK_UNUSED static void things_end(void) {
     CHECK_EQ(thrum_chan_destroy(it.chan), 0);
     CHECK_EQ(thrum_chan_destroy(it.full), 0);
+    CHECK_EQ(thrum_bcast_destroy(it.bcast), 0);
     thrum_ticket_done(&it.first);
     thrum_ticket_done(&it.second);
     emptied_end(&it.empty);

@@ -135,5 +135,7 @@ static inline int waiting64(uint64_t *xword, void *const *first) {
 #define TICKET_WAITING(t) waiting32(&(t)->reserved_tickets->reserved_word, &(t)->reserved_first)
 /* A pool begins with its word and the list's first waiter. */
 #define POOL_WAITING(p) waiting32((uint32_t *)(void *)(p), (void **)(void *)(p) + 1)
+/* So does a broadcast channel. */
+#define BCAST_WAITING(b) POOL_WAITING(b)
 
 #endif

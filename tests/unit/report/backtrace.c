@@ -175,6 +175,7 @@ typedef struct things {
     thrum_cond cond;
     thrum_barrier barrier;
     thrum_chan *chan;
+    thrum_bcast *bcast;
     thrum_once once;
     thrum_tickets tickets;
     thrum_ticket first;
@@ -268,6 +269,15 @@ IN_SECTION(bt_waits) static int on_pool(void *arg) {
     return result;
 }
 
+IN_SECTION(bt_waits) static int on_bcast(void *arg) {
+    thrum_bcast_receiver receiver;
+    int value;
+    thrum_bcast_subscribe(it.bcast, &receiver);
+    const int result = thrum_bcast_recv(&receiver, &value);
+    atomic_fetch_add(&kept, arg != NULL);
+    return result;
+}
+
 IN_SECTION(bt_waits) static int on_sleep(void *arg) {
     const int result = thrum_sleep_until(far_off());
     atomic_fetch_add(&kept, arg != NULL);
@@ -290,7 +300,7 @@ TEST(calls_of_each_kind_of_wait) {
                  {on_mutex, "mutex"},     {on_read, "read"},       {on_cond, "cond"},
                  {on_barrier, "barrier"}, {on_receive, "receive"}, {on_select, "select"},
                  {on_once, "once"},       {on_ticket, "ticket"},   {on_pool, "pool"},
-                 {on_sleep, "sleep"},     {on_join, "join"}};
+                 {on_bcast, "bcast"},     {on_sleep, "sleep"},     {on_join, "join"}};
     rig r;
     rig_begin(&r, 0);
     const thrum_attr attr = rig_attr(&r);
@@ -303,6 +313,7 @@ TEST(calls_of_each_kind_of_wait) {
     thrum_cond_init(&it.cond);
     thrum_barrier_init(&it.barrier, 2);
     CHECK_EQ(thrum_chan_create(&it.chan, sizeof(int), 0), 0);
+    CHECK_EQ(thrum_bcast_create(&it.bcast, sizeof(int), 1), 0);
     thrum_once_init(&it.once);
     thrum_tickets_init(&it.tickets);
     thrum_tickets_take(&it.tickets, &it.first);
@@ -334,6 +345,7 @@ TEST(calls_of_each_kind_of_wait) {
     CHECK_EQ(thrum_sched_stop_until(r.sched, soon()), -ETIMEDOUT);
     CHECK_EQ(thrum_sched_stop(r.sched), 0);
     CHECK_EQ(thrum_chan_destroy(it.chan), 0);
+    CHECK_EQ(thrum_bcast_destroy(it.bcast), 0);
     thrum_ticket_done(&it.first);
     thrum_ticket_done(&it.second);
     emptied_end(&it.empty);

@@ -149,6 +149,14 @@ static int on_pool(void *arg) {
     return thrum_pool_borrow(it.empty.pool, &item);
 }
 
+static int on_bcast(void *arg) {
+    thrum_bcast_receiver receiver;
+    int value;
+    (void)arg;
+    thrum_bcast_subscribe(it.bcast, &receiver);
+    return thrum_bcast_recv(&receiver, &value);
+}
+
 static int on_join(void *arg) {
     thrum_handle *child = NULL;
     (void)arg;
@@ -191,6 +199,7 @@ TEST(each_kind_of_wait_is_told) {
         {on_select, "channels, the first", NULL, (const void *const *)(const void *)&it.chan},
         {on_ticket, "ticket", &it.second, NULL},
         {on_pool, "pool", NULL, (const void *const *)(const void *)&it.empty.pool},
+        {on_bcast, "broadcast channel", NULL, (const void *const *)(const void *)&it.bcast},
         {on_join, "task", NULL, NULL},
         {on_scope, "scope", NULL, NULL},
     };

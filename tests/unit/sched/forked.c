@@ -114,6 +114,7 @@ typedef struct things {
     thrum_waitgroup group;
     thrum_tickets tickets;
     thrum_chan *chan;
+    thrum_bcast *bcast;
     emptied empty;
     thrum_handle *other;
     thrum_key key;
@@ -144,6 +145,7 @@ static void begin_things(things *t) {
     thrum_waitgroup_init(&t->group, 1);
     thrum_barrier_init(&t->barrier, 2);
     CHECK_EQ(thrum_chan_create(&t->chan, sizeof(int), 0), 0);
+    CHECK_EQ(thrum_bcast_create(&t->bcast, sizeof(int), 1), 0);
     emptied_begin(&t->empty);
     CHECK_EQ(thrum_spawn(&t->other, hold_all, t), 0);
     CHECK_EQ(thrum_sem_wait(&t->sem), 0);
@@ -159,6 +161,7 @@ static void end_things(things *t) {
     CHECK_EQ(thrum_join(t->other, &result), 0);
     CHECK_EQ(result, 5);
     thrum_chan_destroy(t->chan);
+    CHECK_EQ(thrum_bcast_destroy(t->bcast), 0);
     emptied_end(&t->empty);
 }
 
@@ -168,6 +171,7 @@ static void child_waits(void *arg) {
     thrum_event event = THRUM_EVENT_INIT(THRUM_EVENT_MANUAL, false);
     thrum_ticket first;
     thrum_ticket second;
+    thrum_bcast_receiver receiver;
     void *item;
     int value = 1;
     CHECK_EQ(thrum_sem_wait(&t->sem), -ESHUTDOWN);
@@ -194,6 +198,9 @@ static void child_waits(void *arg) {
     CHECK_EQ(thrum_chan_send(t->chan, &value), -ESHUTDOWN);
     CHECK_EQ(thrum_chan_recv(t->chan, &value), -ESHUTDOWN);
     CHECK_EQ(thrum_chan_recv_until(t->chan, &value, later), -ESHUTDOWN);
+    thrum_bcast_subscribe(t->bcast, &receiver);
+    CHECK_EQ(thrum_bcast_recv(&receiver, &value), -ESHUTDOWN);
+    CHECK_EQ(thrum_bcast_recv_latest_until(&receiver, &value, later), -ESHUTDOWN);
     CHECK_EQ(thrum_pool_borrow(t->empty.pool, &item), -ESHUTDOWN);
     CHECK_EQ(thrum_pool_borrow_until(t->empty.pool, &item, later), -ESHUTDOWN);
     CHECK_EQ(thrum_join(t->other, NULL), -ESHUTDOWN);

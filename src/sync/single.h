@@ -1,0 +1,78 @@
+/*
+ * single.h: cases of a select that have a list of their own, on which a part of the wait stands
+ * under that list's lock alone: events and broadcast channels; and ends of tasks and results of
+ * scopes (ended.h), which have room for one part. A case without an object never happens.
+ */
+#ifndef TH_SYNC_SINGLE_H
+#define TH_SYNC_SINGLE_H
+
+#include "sync/chan.h"
+#include "sync/ended.h"
+#include "thrum/bcast.h"
+#include "thrum/event.h"
+
+/* Puts a part on an event's list. False: it is signaled, and the part is on no list. */
+bool th_event_stand(thrum_event *event, th_waiter *part);
+/* Takes it off, if it is there; afterwards no thread touches it. */
+void th_event_leave(thrum_event *event, th_waiter *part);
+
+/* The same for the broadcast channel of a case. */
+bool th_bcast_stand(const thrum_case *c, th_parked_op *part);
+void th_bcast_leave(const thrum_case *c, th_parked_op *part);
+/* Whether the case can happen: there is something to receive or to report. */
+bool th_bcast_can(const thrum_case *c);
+/* Receives without waiting; a code. */
+int th_bcast_take(const thrum_case *c);
+
+static inline uint32_t th_case_kind(const thrum_case *c) {
+    return c->kind & THRUM_CASE_KINDS;
+}
+
+/* Whether it is such a case. */
+static inline bool th_single_has_kind(const thrum_case *c) {
+    return c->kind == THRUM_CASE_EVENT || c->kind == THRUM_CASE_BCAST ||
+           c->kind == THRUM_CASE_BCAST_LATEST || th_case_is_of_end(c);
+}
+
+/* Whether it has an object as well. */
+static inline bool th_single_is(const thrum_case *c) {
+    return th_single_has_kind(c) &&
+           (th_case_kind(c) == THRUM_CASE_BCAST ? c->from != NULL : c->to != NULL);
+}
+
+/* Whether such a case can happen at once. */
+static inline bool th_single_can(const thrum_case *c) {
+    return c->kind == THRUM_CASE_EVENT ? thrum_event_is_signaled(c->to)
+           : th_case_is_of_end(c)      ? th_end_look(c) != -EAGAIN
+                                       : th_bcast_can(c);
+}
+
+/* Does it if it can happen at once: its status, or -EAGAIN. */
+static inline int th_single_take(const thrum_case *c) {
+    if (c->kind == THRUM_CASE_EVENT) {
+        return thrum_event_test(c->to) ? 0 : -EAGAIN;
+    }
+    return th_case_is_of_end(c) ? th_end_look(c) : th_bcast_take(c);
+}
+
+/* Puts a part, of case `number` of the whole, on its list; a waker writes `status`. False: it can happen, and is on no list. */
+static inline bool th_single_stand(const thrum_case *c, th_parked_op *part, th_waiter *whole,
+                                   int32_t number) {
+    part->status = 0;
+    return c->kind == THRUM_CASE_EVENT ? th_event_stand(c->to, &part->waiter)
+           : th_case_is_of_end(c)      ? th_end_stand(c, &part->waiter, whole, number)
+                                       : th_bcast_stand(c, part);
+}
+
+/* Takes it off, if it is there; afterwards no thread touches it. */
+static inline void th_single_leave(const thrum_case *c, th_parked_op *part) {
+    if (c->kind == THRUM_CASE_EVENT) {
+        th_event_leave(c->to, &part->waiter);
+    } else if (th_case_is_of_end(c)) {
+        th_end_leave(c, &part->waiter);
+    } else {
+        th_bcast_leave(c, part);
+    }
+}
+
+#endif
