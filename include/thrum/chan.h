@@ -137,6 +137,19 @@ THRUM_API THRUM_NODISCARD int thrum_chan_try_recv(thrum_chan *chan, void *elem);
 THRUM_API int thrum_chan_close(thrum_chan *chan);
 
 /*
+ * Returns whether the channel is closed. Elements may still be in it. To wait for the close, use
+ * THRUM_CLOSED_CASE.
+ *
+ * Parameters:
+ *   chan  the channel
+ * Returns: true if it is closed; false may be outdated at once.
+ * Context: any thread; never suspends.
+ * Ordering: after true, the writes before the thrum_chan_close are visible.
+ * See also: thrum_chan_close, THRUM_CLOSED_CASE
+ */
+THRUM_API bool thrum_chan_is_closed(const thrum_chan *chan);
+
+/*
  * Returns how many elements were in the channel at a recent moment. It may have changed since.
  *
  * Parameters:
@@ -157,7 +170,8 @@ THRUM_API size_t thrum_chan_len(const thrum_chan *chan);
 typedef struct thrum_case {
     thrum_chan *chan; /* the channel; NULL in a send or a receive: this case never happens */
     const void *from; /* the element to send */
-    void *to;         /* the memory to receive into, the event, interval, handle or scope */
+    void *to;         /* the memory to receive into, the event, interval, handle or scope, or the
+                         channel to be closed */
     uint32_t kind;    /* THRUM_CASE_SEND and the like, or a descriptor's */
     int32_t status;   /* set for the case that happened: 0, or the error code */
 #if UINTPTR_MAX == UINT32_MAX
@@ -187,9 +201,27 @@ THRUM_ABI_SIZE(thrum_case, 32, 24);
 #define THRUM_CASE_RECV 2u
 #define THRUM_CASE_EVENT 3u
 #define THRUM_CASE_OTHER 4u
+#define THRUM_CASE_CLOSED 6u
 #define THRUM_CASE_JOIN 10u
 #define THRUM_CASE_NEXT 11u
 #define THRUM_CASE_KINDS 255u
+
+/*
+ * Makes a case that happens when the channel is closed. It receives nothing: elements may still be
+ * in the channel. With NULL as the channel, the case never happens.
+ *
+ * Parameters:
+ *   chan_  the channel, or NULL
+ * Returns: a value of thrum_case.
+ * Context: any thread; never suspends.
+ * Ordering: none.
+ * Example:
+ *    thrum_case cases[] = {THRUM_SEND_CASE(work, &job), THRUM_CLOSED_CASE(results)};
+ *    int i = thrum_select(cases, 2, THRUM_FOREVER);
+ * See also: thrum_select, thrum_chan_is_closed
+ */
+#define THRUM_CLOSED_CASE(chan_)                                                                   \
+    THRUM_CASE_OF(NULL, (1 ? (chan_) : (thrum_chan *)0), THRUM_CASE_CLOSED)
 
 /*
  * Makes a case: THRUM_SEND_CASE sends a copy of *elem_, THRUM_RECV_CASE receives into *elem_, and
@@ -248,14 +280,17 @@ THRUM_ABI_SIZE(thrum_case, 32, 24);
 
 /*
  * Does exactly one of n cases, and waits until one can be done. It sends or receives an element, or
- * it finds an event signaled, a descriptor ready, a tick due or a task ended. The signal of an auto
- * event and the tick are consumed. Nothing is read from a descriptor, and no result of a task is
- * taken. If several can be done at once, each has the same chance.
+ * it finds an event signaled, a channel closed, a descriptor ready, a tick due or a task ended. The
+ * signal of an auto event and the tick are consumed. Nothing is read from a descriptor, and no
+ * result of a task is taken. If several can be done at once, each has the same chance in
+ * thrum_select. thrum_select_ordered looks at them in the order of the array, and does the first
+ * that can be done; while it waits, it does the one that can be done first.
  *
  * The `status` of the case that happened is 0 if it was done. Otherwise nothing was moved, and it
- * is -EPIPE (the channel is closed), -EBADF (the descriptor is closed) or -ESHUTDOWN (the
- * descriptor or the task is that of a fork's parent). If the task is the caller, it is -EDEADLK.
- * The `status` of the other cases means nothing.
+ * is -EPIPE (the channel is closed), -EOVERFLOW (a broadcast channel's receiver has missed
+ * elements), -EBADF (the descriptor is closed) or -ESHUTDOWN (the descriptor or the task is that of
+ * a fork's parent). If the task is the caller, it is -EDEADLK. The `status` of the other cases means
+ * nothing.
  *
  * A channel may be in several cases, to send and to receive as well: a select never receives its
  * own element. If no case can ever happen, the call waits for the deadline.
@@ -294,6 +329,8 @@ THRUM_ABI_SIZE(thrum_case, 32, 24);
  * See also: THRUM_SEND_CASE, thrum_io_case, THRUM_TICK_CASE, thrum_event_wait_any
  */
 THRUM_API THRUM_NODISCARD int thrum_select(thrum_case cases[], size_t n, thrum_time deadline);
+THRUM_API THRUM_NODISCARD int thrum_select_ordered(thrum_case cases[], size_t n,
+                                                   thrum_time deadline);
 
 /* The most cases that a select can have without allocating memory for them. */
 #define THRUM_SELECT_FRAME 64

@@ -25,6 +25,7 @@ typedef struct among {
     thrum_time deadline;    /* the call's, or when a tick is due if that is earlier */
     bool late;              /* this round waits no longer: it is the last look */
     bool mixed;             /* there are not only channels */
+    bool ordered;           /* the first case that can happen is done, not any */
     const th_case_ops *ops; /* NULL: there are none of these */
     uint32_t ready;         /* cases of `ops` that can happen, by the last ops->ask */
     int wakeup;             /* of a plain thread that has such cases; else -1 */
@@ -50,7 +51,7 @@ static bool can_happen(const thrum_case *c) {
                      : th_single_is(c) && th_single_can(c);
 }
 
-/* The number of a case that can happen, each with the same chance, or NONE. */
+/* The number of a case that can happen, each with the same chance or the first, or NONE. */
 static int draw(const among *a) {
     int found = NONE;
     uint32_t count = 0;
@@ -58,7 +59,7 @@ static int draw(const among *a) {
     for (size_t i = 0; i < a->n; i++) {
         const thrum_case *c = &a->cases[i];
         const bool can = is_other(c) ? (a->ready >> others++ & 1) != 0 : can_happen(c);
-        if (can && (++count == 1 || th_self_random() % count == 0)) {
+        if (can && (++count == 1 || (!a->ordered && th_self_random() % count == 0))) {
             found = (int)i;
         }
     }
@@ -105,7 +106,7 @@ static int try_some(among *a) {
 static int stand_on_channels(among *a, th_waiter *me) {
     th_transfer transfer;
     th_cases_lock(a->places, a->channels);
-    int found = th_cases_transfer(a->cases, a->n, &transfer);
+    int found = th_cases_transfer(a->cases, a->n, a->ordered, &transfer);
     const bool over = a->late && !a->mixed;
     if (found == -EAGAIN && !over) {
         th_cases_stand(a->cases, a->n, a->places, me);
@@ -342,8 +343,13 @@ static thrum_case *first_tick(const among *a, thrum_time deadline) {
     return first;
 }
 
-int th_select_among(thrum_case cases[], size_t n, thrum_time deadline) {
-    among a = {.cases = cases, .n = n, .deadline = deadline, .mixed = true, .wakeup = -1};
+int th_select_among(thrum_case cases[], size_t n, bool ordered, thrum_time deadline) {
+    among a = {.cases = cases,
+               .n = n,
+               .deadline = deadline,
+               .mixed = true,
+               .ordered = ordered,
+               .wakeup = -1};
     if (!check(&a)) {
         return -EINVAL;
     }

@@ -8,8 +8,9 @@
 #include "thrum/chan.h"
 #include "thrum/interval.h"
 
-/* The select of thrum_select for any cases; its callers have looked at n. */
-int th_select_among(thrum_case cases[], size_t n, thrum_time deadline);
+/* The select of thrum_select for any cases, or of thrum_select_ordered; its callers have looked at
+ * n. */
+int th_select_among(thrum_case cases[], size_t n, bool ordered, thrum_time deadline);
 
 /* The same for cases of channels alone, none of which could happen a moment ago. */
 int th_select_wait(thrum_case cases[], size_t n, thrum_time deadline);

@@ -22,8 +22,8 @@ static inline uint32_t th_case_side(const thrum_case *c) {
     return c->kind == THRUM_CASE_SEND ? TH_CHAN_SENDERS : TH_CHAN_RECEIVERS;
 }
 
-/* The number of a case that can proceed, each with the same chance; -1 when none can. */
-static inline int th_cases_look(const thrum_case cases[], size_t n) {
+/* The number of a case that can proceed: the first, or each with the same chance; -1: none can. */
+static inline int th_cases_look(const thrum_case cases[], size_t n, bool ordered) {
     int found = -1;
     uint32_t count = 0;
     for (size_t i = 0; i < n; i++) {
@@ -31,7 +31,7 @@ static inline int th_cases_look(const thrum_case cases[], size_t n) {
         if (c->chan &&
             (c->kind == THRUM_CASE_SEND ? th_chan_can_send(c->chan) : th_chan_can_recv(c->chan))) {
             count++;
-            if (count == 1 || th_self_random() % count == 0) {
+            if (count == 1 || (!ordered && th_self_random() % count == 0)) {
                 found = (int)i;
             }
         }
@@ -87,10 +87,11 @@ static inline void th_cases_unlock(th_place places[], size_t channels) {
  * has unlocked; or without any lock, and `transfer` is NULL. Returns the case's number; -EAGAIN:
  * none can proceed; -ENOMEM: a send lacks a segment.
  */
-static TH_ALWAYS_INLINE int th_cases_transfer(thrum_case cases[], size_t n, th_transfer *transfer) {
+static TH_ALWAYS_INLINE int th_cases_transfer(thrum_case cases[], size_t n, bool ordered,
+                                              th_transfer *transfer) {
     int found;
     /* A failure took late waiters off a list. Lock-free: without locks it is another's success. */
-    while ((found = th_cases_look(cases, n)) >= 0) {
+    while ((found = th_cases_look(cases, n, ordered)) >= 0) {
         thrum_case *c = &cases[found];
         const bool sends = c->kind == THRUM_CASE_SEND;
         int result;

@@ -7,6 +7,7 @@
 #include "core/state/thread.h"
 #include "core/task/await.h"
 #include "platform/platform.h"
+#include "sync/single.h"
 #include "sync/wordlock.h"
 
 /* A segment of the unbounded store holds about this many bytes, but at least this many elements. */
@@ -307,12 +308,36 @@ int thrum_chan_close(thrum_chan *chan) {
     }
     th_waiter *senders = th_waitlist_detach(th_chan_list(chan, TH_CHAN_SENDERS));
     th_waiter *receivers = th_waitlist_detach(th_chan_list(chan, TH_CHAN_RECEIVERS));
-    th_chan_set_flags(chan, (th_chan_flags(chan) & ~(TH_CHAN_SENDERS | TH_CHAN_RECEIVERS)) |
-                                TH_CHAN_CLOSED);
+    th_waiter *closers = th_waitlist_detach(th_chan_closers(chan));
+    /* pairs: thrum_chan_is_closed; publishes the caller's writes */
+    th_store_release(&chan->xflags, (th_chan_flags(chan) & ~(TH_CHAN_SENDERS | TH_CHAN_RECEIVERS)) |
+                                        TH_CHAN_CLOSED);
     th_chan_unlock(chan);
     turn_away(senders);
     turn_away(receivers);
+    th_waitlist_wake_all(closers);
     return 0;
+}
+
+bool thrum_chan_is_closed(const thrum_chan *chan) {
+    /* pairs: thrum_chan_close; the writes before it */
+    return (th_load_acquire(&chan->xflags) & TH_CHAN_CLOSED) != 0;
+}
+
+bool th_closed_stand(thrum_chan *chan, th_waiter *part) {
+    th_chan_lock(chan);
+    const bool closed = (th_chan_flags(chan) & TH_CHAN_CLOSED) != 0;
+    if (!closed) {
+        th_waitlist_push(th_chan_closers(chan), part);
+    }
+    th_chan_unlock(chan);
+    return !closed;
+}
+
+void th_closed_leave(thrum_chan *chan, th_waiter *part) {
+    th_chan_lock(chan);
+    (void)th_waitlist_leave(th_chan_closers(chan), part);
+    th_chan_unlock(chan);
 }
 
 /* ---- the store ---- */
@@ -415,7 +440,8 @@ int thrum_chan_destroy(thrum_chan *chan) {
         return 0;
     }
     th_chan_lock(chan);
-    if ((th_chan_flags(chan) & (TH_CHAN_SENDERS | TH_CHAN_RECEIVERS)) != 0) {
+    if ((th_chan_flags(chan) & (TH_CHAN_SENDERS | TH_CHAN_RECEIVERS)) != 0 ||
+        !th_waitlist_is_empty(th_chan_closers(chan))) {
         th_chan_unlock(chan);
         return -EBUSY;
     }

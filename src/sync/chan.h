@@ -56,6 +56,7 @@ struct thrum_chan {
     size_t elem_size;   /* constant */
     char *ring;         /* the bounded store, or NULL: segments; constant */
     void *block;        /* the allocation of the channel and its ring; constant */
+    void *closers[2];   /* the first and the last part of a select that waits for the close */
     /* Only the unbounded store uses these: */
     th_segment *segment; /* the first of the chain, with `take`; NULL while there is none */
     th_segment *last;    /* the last of the chain, with `put` */
@@ -99,6 +100,10 @@ static inline void th_chan_lock(thrum_chan *chan) {
 static inline void th_chan_unlock(thrum_chan *chan) {
     /* pairs: th_chan_lock_try; publishes all that is protected by the lock */
     th_store_release(&chan->xlock, 0u);
+}
+
+static inline th_waitlist th_chan_closers(thrum_chan *chan) {
+    return (th_waitlist){&chan->closers[0], &chan->closers[1]};
 }
 
 static inline uint32_t th_chan_flags(const thrum_chan *chan) {

@@ -21,9 +21,16 @@ int thrum_select(thrum_case cases[], size_t n, thrum_time deadline) {
     }
     for (size_t i = 0; i < n; i++) {
         if (cases[i].kind != THRUM_CASE_SEND && cases[i].kind != THRUM_CASE_RECV) {
-            return th_select_among(cases, n, deadline);
+            return th_select_among(cases, n, false, deadline);
         }
     }
-    int result = th_cases_transfer(cases, n, NULL);
+    int result = th_cases_transfer(cases, n, false, NULL);
     return result != -EAGAIN ? result : th_select_wait(cases, n, deadline);
+}
+
+int thrum_select_ordered(thrum_case cases[], size_t n, thrum_time deadline) {
+    if ((n > 0 && !cases) || n > INT32_MAX / sizeof(th_place)) {
+        return -EINVAL;
+    }
+    return th_select_among(cases, n, true, deadline);
 }

@@ -87,3 +87,22 @@ TEST(a_select_receives_from_broadcast_channels) {
     CHECK_EQ(select(), 1);
     CHECK_EQ(seen, -EPIPE);
 }
+
+TEST(a_select_waits_for_a_close_in_order) {
+    /* The first case that can be done is done: the value, and then the close. */
+    thrum::chan<int> numbers(1), other(1);
+    int seen = 0;
+    auto select = [&] {
+        return thrum::select_ordered(
+            thrum::on_recv(other, [&](std::optional<int> v) { seen = *v; }),
+            thrum::on_closed(numbers, [&] { seen = -1; }));
+    };
+    other.send(5);
+    CHECK(!numbers.is_closed());
+    CHECK(numbers.close());
+    CHECK(numbers.is_closed());
+    CHECK_EQ(select(), 0);
+    CHECK_EQ(seen, 5);
+    CHECK_EQ(select(), 1);
+    CHECK_EQ(seen, -1);
+}

@@ -165,6 +165,10 @@ template <typename T> class chan {
     bool close() noexcept {
         return thrum_chan_close(chan_) == 0;
     }
+    /* Whether it is closed; values may still be in it. */
+    bool is_closed() const noexcept {
+        return thrum_chan_is_closed(chan_);
+    }
     size_t size() const noexcept {
         return thrum_chan_len(chan_);
     }

@@ -133,6 +133,27 @@ template <typename Fn> class plain_case {
     Fn fn_;
 };
 
+template <typename Fn> class closed_case {
+  public:
+    closed_case(thrum_chan *of, Fn fn) : chan_(of), fn_(std::move(fn)) {
+    }
+    thrum_case begin() noexcept {
+        return THRUM_CLOSED_CASE(chan_);
+    }
+    void happened(int) {
+        (void)fn_();
+    }
+    void did_not() noexcept {
+    }
+    static constexpr const void *moves() noexcept {
+        return nullptr;
+    }
+
+  private:
+    thrum_chan *chan_;
+    Fn fn_;
+};
+
 template <typename Fn> class ready_case {
   public:
     ready_case(thrum_io io, unsigned bit, Fn fn) : io_(io), bit_(bit), fn_(std::move(fn)) {
@@ -214,6 +235,23 @@ template <typename... Cases> class begun_cases {
     size_t count_ = 0;
 };
 
+/* thrum_select or thrum_select_ordered over cases. */
+template <typename Call, typename... Cases>
+status select_by(Call call, deadline when, Cases &...cases) {
+    if (move_twice(cases...)) {
+        return status(-EINVAL);
+    }
+    begun_cases<Cases...> begun(cases...);
+    thrum_case all[sizeof...(cases)];
+    begun.begin(all);
+    const int index = call(all, sizeof...(cases), when.when());
+    caught lost = begun.take_back(index);
+    int number = 0;
+    (((void)(number == index ? cases.happened(all[number].status) : (void)0), number++), ...);
+    lost.raise_any();
+    return status(index);
+}
+
 } // namespace detail
 
 /* A case that receives: `fn` gets a std::optional<T>, which is empty if the channel is closed. */
@@ -258,6 +296,10 @@ template <typename T, typename Fn> auto on_next(join_set<T> &from, Fn fn) {
 template <typename Fn> auto on_tick(interval &when, Fn fn) {
     return detail::plain_case<Fn>(THRUM_TICK_CASE(when.native_handle()), std::move(fn));
 }
+/* A case that happens when the channel is closed; `fn()`. Values may still be in it. */
+template <typename T, typename Fn> auto on_closed(const chan<T> &what, Fn fn) {
+    return detail::closed_case<Fn>(what.native_handle(), std::move(fn));
+}
 /*
  * A case that happens when the descriptor is ready in that direction, THRUM_IO_READ or
  * THRUM_IO_WRITE; `fn` gets a status, which is false if the descriptor is closed. It takes nothing:
@@ -282,18 +324,11 @@ template <typename Fn> auto on_ready(const listener &what, Fn fn) {
  * leaves, the other values are back, and the case that happened is done.
  */
 template <typename... Cases> status select_until(deadline when, Cases &&...cases) {
-    if (detail::move_twice(cases...)) {
-        return status(-EINVAL);
-    }
-    detail::begun_cases<Cases...> begun(cases...);
-    thrum_case all[sizeof...(cases)];
-    begun.begin(all);
-    const int index = thrum_select(all, sizeof...(cases), when.when());
-    detail::caught lost = begun.take_back(index);
-    int number = 0;
-    (((void)(number == index ? cases.happened(all[number].status) : (void)0), number++), ...);
-    lost.raise_any();
-    return status(index);
+    return detail::select_by(thrum_select, when, cases...);
+}
+/* The same in the order of the cases, as thrum_select_ordered. */
+template <typename... Cases> status select_ordered_until(deadline when, Cases &&...cases) {
+    return detail::select_by(thrum_select_ordered, when, cases...);
 }
 template <typename Rep, typename Period, typename... Cases>
 status select_for(std::chrono::duration<Rep, Period> length, Cases &&...cases) {
@@ -302,6 +337,10 @@ status select_for(std::chrono::duration<Rep, Period> length, Cases &&...cases) {
 /* Does the same without a deadline; throws std::system_error (ECANCELED). */
 template <typename... Cases> int select(Cases &&...cases) {
     return check(thrum::select_until(deadline::never(), std::forward<Cases>(cases)...).code());
+}
+template <typename... Cases> int select_ordered(Cases &&...cases) {
+    return check(
+        thrum::select_ordered_until(deadline::never(), std::forward<Cases>(cases)...).code());
 }
 
 } // namespace THRUM_CPP_ABI

@@ -189,6 +189,44 @@ static const crew_play freed = {make, NULL, 2, {receive_and_free, send_one}};
 CREW_WORLDS(bcast_freed, freed, .exhaustive = true)
 CREW_WORLD_SCHED(bcast_freed, freed)
 
+/* ---- a select that waits for the close of a channel ---- */
+
+static thrum_chan *chan;
+
+static void make_chan(void) {
+    sim_check(thrum_chan_create(&chan, 0, 1) == 0);
+    data = 0;
+}
+
+static void end_chan(void) {
+    sim_check(thrum_chan_destroy(chan) == 0);
+    crew_scrub();
+}
+
+static void close_chan(void *unused) {
+    (void)unused;
+    data = 1;
+    sim_check(thrum_chan_close(chan) == 0);
+}
+
+static void wait_for_close(void *unused) {
+    (void)unused;
+    thrum_case cases[] = {THRUM_CLOSED_CASE(chan), THRUM_RECV_CASE(NULL, NULL)};
+    sim_check(thrum_select_ordered(cases, 2, THRUM_FOREVER) == 0);
+    sim_check(cases[0].status == 0 && data == 1);
+    crew_scrub();
+}
+
+static void see_close(void *unused) {
+    (void)unused;
+    crew_until(thrum_chan_is_closed(chan));
+    sim_check(data == 1);
+}
+
+static const crew_play shut = {make_chan, end_chan, 3, {wait_for_close, see_close, close_chan}};
+CREW_WORLDS(select_closed, shut)
+CREW_WORLD_SCHED(select_closed, shut)
+
 /* ---- with a deadline, in a select ---- */
 
 static void receive_or_late(void *unused) {
