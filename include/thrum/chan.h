@@ -121,6 +121,40 @@ THRUM_API THRUM_NODISCARD int thrum_chan_recv_until(thrum_chan *chan, void *elem
 THRUM_API THRUM_NODISCARD int thrum_chan_try_recv(thrum_chan *chan, void *elem);
 
 /*
+ * Receives up to `max` elements, the oldest first. thrum_chan_recv_many waits while there is none,
+ * thrum_chan_recv_many_until gives up at the deadline, and thrum_chan_try_recv_many does not wait.
+ * A call that had to wait returns one element. Otherwise all are taken under one lock, so no other
+ * receiver gets one in between.
+ *
+ * Parameters:
+ *   chan      the channel
+ *   elems     the memory that the elements are copied to, one after the other
+ *   max       how many elements have room, at least 1
+ *   deadline  thrum_chan_recv_many_until only: when to give up, an instant from thrum_after or
+ *             THRUM_FOREVER
+ * Returns: the number of elements received, or a negative error code with none received.
+ * Errors:
+ *   -EINVAL     max is 0
+ *   -EPIPE      the channel is closed and empty, or was closed during the wait
+ *   -ECANCELED  the caller was cancelled; not from thrum_chan_try_recv_many
+ *   -ETIMEDOUT  thrum_chan_recv_many_until: the deadline passed
+ *   -EAGAIN     thrum_chan_try_recv_many: there is no element
+ *   -ESHUTDOWN  in the child of a fork (thrum/sched.h): no thread is left to end the wait
+ * Context: any thread; may suspend; cancellable. thrum_chan_try_recv_many never suspends.
+ * Ordering: the writes of the senders before they sent the elements are visible; after -EPIPE, the
+ *   writes before the thrum_chan_close are visible.
+ * Example:
+ *    int batch[64];
+ *    int64_t n = thrum_chan_recv_many(numbers, batch, 64);
+ * See also: thrum_chan_recv
+ */
+THRUM_API THRUM_NODISCARD int64_t thrum_chan_recv_many(thrum_chan *chan, void *elems, size_t max);
+THRUM_API THRUM_NODISCARD int64_t thrum_chan_recv_many_until(thrum_chan *chan, void *elems,
+                                                             size_t max, thrum_time deadline);
+THRUM_API THRUM_NODISCARD int64_t thrum_chan_try_recv_many(thrum_chan *chan, void *elems,
+                                                           size_t max);
+
+/*
  * Closes the channel. Senders and receivers that wait get -EPIPE; the elements of those senders are
  * not sent. Elements in the channel can still be received.
  *

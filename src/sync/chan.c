@@ -287,6 +287,67 @@ int thrum_chan_recv_on_until(thrum_chan *chan, void *elem, thrum_await *await, t
     return th_await_standing(await, deadline);
 }
 
+/* ---- several elements at once ---- */
+
+/*
+ * Takes the elements that are there. Their senders are concluded after the unlock: until then they
+ * are a chain through `next`, and so are the segments to be freed.
+ */
+int64_t thrum_chan_try_recv_many(thrum_chan *chan, void *elems, size_t max) {
+    th_waiter *senders = NULL;
+    th_waiter **link = &senders;
+    th_segment *gone = NULL;
+    size_t n = 0;
+    int code = max ? 0 : -EINVAL;
+    th_chan_lock(chan);
+    const size_t elem_size = chan->elem_size;
+    while (n < max) {
+        th_transfer transfer;
+        void *to = elem_size ? (char *)elems + n * elem_size : elems;
+        code = th_chan_transfer_recv(chan, to, &transfer);
+        if (code) {
+            break;
+        }
+        n++;
+        if (transfer.op) {
+            transfer.op->to = transfer.from ? to : NULL; /* a rendezvous: it is yet to be copied */
+            *link = &transfer.op->waiter;
+            link = &transfer.op->waiter.next;
+        }
+        if (transfer.gone) {
+            transfer.gone->next = gone;
+            gone = transfer.gone;
+        }
+    }
+    th_chan_unlock(chan);
+    *link = NULL;
+    while (senders) {
+        th_parked_op *op = (th_parked_op *)(void *)senders;
+        senders = senders->next;
+        th_chan_conclude(&(th_transfer){.op = op, .from = op->to ? op->from : NULL, .to = op->to},
+                         elem_size);
+    }
+    while (gone) {
+        th_segment *next = gone->next;
+        th_os_free(gone);
+        gone = next;
+    }
+    return n ? (int64_t)n : code;
+}
+
+int64_t thrum_chan_recv_many_until(thrum_chan *chan, void *elems, size_t max, thrum_time deadline) {
+    int64_t n = thrum_chan_try_recv_many(chan, elems, max);
+    if (n != -EAGAIN) {
+        return n;
+    }
+    int code = thrum_chan_recv_until(chan, elems, deadline);
+    return code ? code : 1; /* the channel may be gone */
+}
+
+int64_t thrum_chan_recv_many(thrum_chan *chan, void *elems, size_t max) {
+    return thrum_chan_recv_many_until(chan, elems, max, THRUM_FOREVER);
+}
+
 /* ---- closing ---- */
 
 /* Wakes a detached list with -EPIPE; a woken parked operation may be gone, so its `next` is read

@@ -65,7 +65,10 @@ static inline int th_single_take(const thrum_case *c) {
     return th_case_is_of_end(c) ? th_end_look(c) : th_bcast_take(c);
 }
 
-/* Puts a part, of case `number` of the whole, on its list; a waker writes `status`. False: it can happen, and is on no list. */
+/*
+ * Puts a part, of case `number` of the whole, on its list; a waker writes `status`. False: it can
+ * happen, and is on no list.
+ */
 static inline bool th_single_stand(const thrum_case *c, th_parked_op *part, th_waiter *whole,
                                    int32_t number) {
     part->status = 0;
