@@ -1,6 +1,6 @@
 /*
- * thrum/cpp/select.hpp: one of several sends, receives, events, descriptors, ticks and ends of tasks:
- * the first that can be done (thrum_select).
+ * thrum/cpp/select.hpp: one of several sends, receives, events, descriptors, ticks and ends of
+ * tasks: the first that can be done (thrum_select).
  *
  *     thrum::select(thrum::on_recv(lines, [&](auto line) { ... }),
  *                   thrum::on_event(end, [&] { ... }));
