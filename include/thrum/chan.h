@@ -322,9 +322,9 @@ THRUM_ABI_SIZE(thrum_case, 32, 24);
  *
  * The `status` of the case that happened is 0 if it was done. Otherwise nothing was moved, and it
  * is -EPIPE (the channel is closed), -EOVERFLOW (a broadcast channel's receiver has missed
- * elements), -EBADF (the descriptor is closed) or -ESHUTDOWN (the descriptor or the task is that of
- * a fork's parent). If the task is the caller, it is -EDEADLK. The `status` of the other cases
- * means nothing.
+ * elements), -EBADF (the descriptor is closed) or -EDEADLK (the task is the caller). In the child
+ * of a fork it is -ESHUTDOWN for descriptors and tasks of the parent. The `status` of the other
+ * cases means nothing.
  *
  * A channel may be in several cases, to send and to receive as well: a select never receives its
  * own element. If no case can ever happen, the call waits for the deadline.

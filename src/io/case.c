@@ -1,5 +1,5 @@
 /*
- * case.c: descriptors among the cases of a select (sync/among.h).
+ * case.c: descriptors among the cases of a select (select/among.h).
  *
  * A part of the select's wait is among the watchers of a direction, as those of thrum_io_wait are,
  * and the system is polled after that (io/DIRECTION.md, R14).
@@ -10,7 +10,7 @@
 #include "core/state/fiber_state.h"
 #include "io/direction.h"
 #include "io/record.h"
-#include "sync/among.h"
+#include "select/among.h"
 #include "thrum/io.h"
 
 #define BIT_SHIFT 8 /* of a case's kind: above it the direction, as a bit */

@@ -21,7 +21,7 @@
 #include "core/state/thread.h"
 #include "core/task/await.h"
 #include "platform/platform.h"
-#include "sync/single.h"
+#include "sync/part.h"
 #include "sync/wordlock.h"
 
 #define CLOSED 4u

@@ -7,7 +7,7 @@
 #include "core/state/thread.h"
 #include "core/task/await.h"
 #include "platform/platform.h"
-#include "sync/single.h"
+#include "sync/part.h"
 #include "sync/wordlock.h"
 
 /* A segment of the unbounded store holds about this many bytes, but at least this many elements. */

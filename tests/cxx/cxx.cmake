@@ -53,7 +53,7 @@ if(NOT "${THRUM_SANITIZE}" MATCHES "thread")
   unset(CMAKE_REQUIRED_FLAGS)
 endif()
 
-file(GLOB cxx_sources CONFIGURE_DEPENDS cxx/*.cpp cxx/posted/*.cpp)
+file(GLOB cxx_sources CONFIGURE_DEPENDS cxx/*.cpp cxx/posted/*.cpp cxx/sync/*.cpp)
 if(NOT cxx_std_20 IN_LIST CMAKE_CXX_COMPILE_FEATURES)
   list(FILTER cxx_sources EXCLUDE REGEX "_20\\.cpp$")
 else()

@@ -4,7 +4,7 @@
  * An interval belongs to one caller at a time, so nothing here is atomic: it is arithmetic, and a
  * sleep. In a select the ticks are deadlines of the wait (among.c), on no list.
  */
-#include "sync/among.h"
+#include "select/among.h"
 
 #include <errno.h>
 

@@ -12,8 +12,8 @@
  */
 #include "core/wait/wait.h"
 #include "platform/platform.h"
-#include "sync/among.h"
-#include "sync/cases.h"
+#include "select/among.h"
+#include "select/cases.h"
 
 int thrum_select(thrum_case cases[], size_t n, thrum_time deadline) {
     if ((n > 0 && !cases) || n > INT32_MAX / sizeof(th_place)) {

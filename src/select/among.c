@@ -10,12 +10,12 @@
  * a deadline of the wait, and on no list: no other caller takes it. sync/CHANNELS.md has the
  * argument.
  */
-#include "sync/among.h"
+#include "select/among.h"
 
 #include "core/wait/wait.h"
 #include "platform/platform.h"
-#include "sync/cases.h"
-#include "sync/single.h"
+#include "select/cases.h"
+#include "select/single.h"
 
 #define NONE (-EAGAIN) /* no case can happen */
 
