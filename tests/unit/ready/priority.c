@@ -318,19 +318,20 @@ TEST(children_inherit) {
     }
 }
 
-/* A high task starts a normal and a low one; the normal one's child is normal again. */
+/* A high task starts normal tasks and a low one; a normal one's child is normal again. */
 static int normal_child(void *arg) {
     (void)child((void *)(uintptr_t)1);
-    return arg ? 0 : thrum_go(child, (void *)(uintptr_t)2);
+    return arg ? 0 : thrum_go(child, (void *)(uintptr_t)3);
 }
 
 static int disowns(void *arg) {
     (void)arg;
     thrum_attr attr = THRUM_ATTR_INIT;
     attr.flags = THRUM_LOW;
-    CHECK_EQ(thrum_go_with(&attr, child, (void *)(uintptr_t)3), 0);
+    CHECK_EQ(thrum_go_with(&attr, child, (void *)(uintptr_t)4), 0);
     attr.flags = THRUM_NORMAL;
     CHECK_EQ(thrum_go_with(&attr, normal_child, NULL), 0);
+    CHECK_EQ(thrum_go_with(&attr, child, (void *)(uintptr_t)2), 0);
     return thrum_go(child, NULL);
 }
 
@@ -352,7 +353,7 @@ TEST(an_attr_overrides_the_inherited_priority) {
         rig_start(&r);
         CHECK_EQ(rig_run(&r, starts_disowner, NULL), 0);
         rig_stop(&r);
-        order_check_counts_up(&the_heir.log, 4);
+        order_check_counts_up(&the_heir.log, 5);
     }
 }
 
