@@ -262,3 +262,46 @@ KERNEL(borrowed_one_by_one, "deadlock") {
     join_all();
     return thrum_pool_destroy(pool);
 }
+
+/* ---- results that are taken for those of the children in the order of their starts ---- */
+
+static int pages[2] = {10, 11};
+
+static int fetches(void *arg) {
+    return *(int *)arg;
+}
+
+KERNEL(results_by_start, "check") {
+    thrum_scope scope;
+    MUST(thrum_scope_open(&scope, THRUM_FOREVER));
+    for (int i = 0; i < 2; i++) {
+        MUST(thrum_scope_spawn(&scope, NULL, fetches, &pages[i]));
+    }
+    for (int i = 0; i < 2; i++) {
+        void *page;
+        int result;
+        MUST(thrum_scope_next(&scope, &page, &result));
+        THRUM_TEST(result == (fixed ? *(int *)page : pages[i]));
+    }
+    return thrum_scope_join(&scope);
+}
+
+/* ---- a select that waits for one task only, the wrong one ---- */
+
+static thrum_handle *slow, *quick;
+static thrum_event quick_ended = THRUM_EVENT_INIT(THRUM_EVENT_MANUAL, false);
+
+static int waits_for_quick(void *arg) {
+    (void)arg;
+    return thrum_event_wait(&quick_ended);
+}
+
+KERNEL(select_on_one_of_two, "deadlock") {
+    MUST(thrum_spawn(&slow, waits_for_quick, NULL));
+    MUST(thrum_spawn(&quick, fetches, &pages[0]));
+    thrum_case cases[] = {THRUM_JOIN_CASE(slow), THRUM_JOIN_CASE(fixed ? quick : NULL)};
+    THRUM_TEST(thrum_select(cases, 2, THRUM_FOREVER) == 1);
+    thrum_event_signal(&quick_ended);
+    MUST(thrum_join(quick, NULL));
+    return thrum_join(slow, NULL);
+}
