@@ -76,6 +76,7 @@ THRUM_API int thrum_sem_destroy(thrum_sem *sem);
  *   -ECANCELED  the caller was cancelled; not from thrum_sem_try_wait
  *   -ETIMEDOUT  thrum_sem_wait_until: the deadline passed
  *   -EAGAIN     thrum_sem_try_wait: there is no unit
+ *   -EPIPE      the semaphore is closed, or was closed during the wait
  *   -ESHUTDOWN  in the child of a fork (thrum/sched.h): no thread is left to end the wait
  * Context: any thread; may suspend; cancellable. thrum_sem_try_wait never suspends.
  * Ordering: on success, the writes before the post that gave the unit are visible.
@@ -105,6 +106,7 @@ THRUM_API THRUM_NODISCARD int thrum_sem_try_wait(thrum_sem *sem);
  *   -ECANCELED  the caller was cancelled; not from thrum_sem_try_wait_n
  *   -ETIMEDOUT  thrum_sem_wait_n_until: the deadline passed
  *   -EAGAIN     thrum_sem_try_wait_n: there are fewer units, or others wait
+ *   -EPIPE      the semaphore is closed, or was closed during the wait
  *   -ESHUTDOWN  in the child of a fork (thrum/sched.h): no thread is left to end the wait
  * Context: any thread; may suspend; cancellable. thrum_sem_try_wait_n never suspends.
  * Ordering: on success, the writes before the posts that gave the units are visible.
@@ -139,6 +141,23 @@ THRUM_API THRUM_NODISCARD int thrum_sem_try_wait_n(thrum_sem *sem, unsigned n);
  */
 THRUM_API void thrum_sem_post(thrum_sem *sem);
 THRUM_API void thrum_sem_post_n(thrum_sem *sem, unsigned n);
+
+/*
+ * Closes the semaphore. Callers that wait get -EPIPE, as does every later wait; units that are
+ * posted from now on are lost. Units that were taken stay with their callers.
+ *
+ * Parameters:
+ *   sem  an initialized semaphore
+ * Returns: 0, or -EPIPE with nothing changed.
+ * Errors:
+ *   -EPIPE  the semaphore is closed already
+ * Context: any thread; never suspends.
+ * Ordering: the writes before the call are visible to the callers that get -EPIPE by it.
+ * Example:
+ *    thrum_sem_close(&slots); // nobody begins anything more
+ * See also: thrum_sem_wait, thrum_sem_destroy
+ */
+THRUM_API int thrum_sem_close(thrum_sem *sem);
 
 THRUM_END_DECLS
 

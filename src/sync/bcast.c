@@ -381,12 +381,7 @@ int thrum_bcast_close(thrum_bcast *bcast) {
     }
     th_waiter *chain = th_waitlist_detach(list_of(bcast));
     th_word32_publish(&bcast->xword, CLOSED);
-    while (chain) {
-        th_waiter *behind = chain->next;
-        ((th_parked_op *)(void *)chain)->status = -EPIPE;
-        th_waiter_let_go(chain);
-        chain = behind;
-    }
+    th_chan_turn_away(chain);
     return 0;
 }
 

@@ -350,17 +350,6 @@ int64_t thrum_chan_recv_many(thrum_chan *chan, void *elems, size_t max) {
 
 /* ---- closing ---- */
 
-/* Wakes a detached list with -EPIPE; a woken parked operation may be gone, so its `next` is read
- * before. */
-static void turn_away(th_waiter *chain) {
-    while (chain) {
-        th_waiter *next = chain->next;
-        ((th_parked_op *)(void *)chain)->status = -EPIPE;
-        th_waiter_let_go(chain);
-        chain = next;
-    }
-}
-
 int thrum_chan_close(thrum_chan *chan) {
     th_chan_lock(chan);
     if ((th_chan_flags(chan) & TH_CHAN_CLOSED) != 0) {
@@ -374,8 +363,8 @@ int thrum_chan_close(thrum_chan *chan) {
     th_store_release(&chan->xflags, (th_chan_flags(chan) & ~(TH_CHAN_SENDERS | TH_CHAN_RECEIVERS)) |
                                         TH_CHAN_CLOSED);
     th_chan_unlock(chan);
-    turn_away(senders);
-    turn_away(receivers);
+    th_chan_turn_away(senders);
+    th_chan_turn_away(receivers);
     th_waitlist_wake_all(closers);
     return 0;
 }

@@ -252,4 +252,15 @@ static TH_ALWAYS_INLINE int th_chan_transfer_recv(thrum_chan *chan, void *to,
  */
 void th_chan_conclude(const th_transfer *transfer, size_t elem_size);
 
+/* Wakes a detached list of parked operations with -EPIPE. A woken one may be gone, so its `next` is
+ * read before. */
+static inline void th_chan_turn_away(th_waiter *chain) {
+    while (chain) {
+        th_waiter *next = chain->next;
+        ((th_parked_op *)(void *)chain)->status = -EPIPE;
+        th_waiter_let_go(chain);
+        chain = next;
+    }
+}
+
 #endif

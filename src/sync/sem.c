@@ -4,6 +4,8 @@
  *     word    bit 0        LOCKED   the list lock (wordlock.h)
  *             bit 1        WAITERS  the list is not empty
  *             bits 2 to 32          the value
+ *             bit 63       CLOSED   no unit is taken or given any more; all other bits but LOCKED
+ *                                   are 0, and the list is empty
  *
  * Invariant: a value above 0 implies an empty list. So a post hands its units to the first waiter
  * and raises the value only when there are no waiters, and a caller that finds a value above 0
@@ -23,10 +25,12 @@
 #include "core/state/thread.h"
 #include "core/task/await.h"
 #include "platform/platform.h"
+#include "sync/chan.h"
 #include "sync/waitlist.h"
 #include "sync/wordlock.h"
 
 #define ONE ((uint64_t)1 << TH_WORD_SHIFT)
+#define CLOSED ((uint64_t)1 << 63)
 #define FLAGS ((uint64_t)(TH_WORD_LOCKED | TH_WORD_WAITERS))
 
 static inline th_waitlist list_of(thrum_sem *sem) {
@@ -35,12 +39,12 @@ static inline th_waitlist list_of(thrum_sem *sem) {
 
 /* Whether a unit can be taken: the value is above 0, hence no flag is set. */
 static inline bool has_unit(uint64_t word) {
-    return word >= ONE;
+    return (int64_t)word >= (int64_t)ONE; /* not if it is CLOSED */
 }
 
 /* The same for n units, n > 0. */
 static inline bool has_units(uint64_t word, unsigned n) {
-    return word >= ONE * n;
+    return (int64_t)word >= (int64_t)(ONE * n);
 }
 
 /* Takes n units. False: the word changed. */
@@ -83,6 +87,13 @@ int thrum_sem_wait(thrum_sem *sem) {
     return wait_slow(sem);
 }
 
+/* For a caller that has seen CLOSED. */
+static int was_closed(const thrum_sem *sem) {
+    /* pairs: th_word64_publish; the writes before the close */
+    (void)th_load_acquire(&sem->reserved_word);
+    return -EPIPE;
+}
+
 int thrum_sem_try_wait_n(thrum_sem *sem, unsigned n) {
     uint64_t *xword = &sem->reserved_word;
     if (n > THRUM_SEM_MAX) {
@@ -92,7 +103,7 @@ int thrum_sem_try_wait_n(thrum_sem *sem, unsigned n) {
         /* relaxed: the compare-exchange decides; a stale value was true a moment ago */
         uint64_t seen = th_load_relaxed(xword);
         if (!has_units(seen, n)) {
-            return -EAGAIN;
+            return (seen & CLOSED) != 0 ? was_closed(sem) : -EAGAIN;
         }
         if (take(xword, seen, n)) {
             return 0;
@@ -164,7 +175,7 @@ static bool leave(void *object, th_waiter *me) {
     uint64_t seen;
     do {
         seen = th_word64_look(xword);
-        if (has_unit(seen)) {
+        if (has_unit(seen) || (seen & CLOSED) != 0) {
             return false; /* the list is empty */
         }
     } while (!th_word64_lock(xword, seen));
@@ -188,6 +199,8 @@ static TH_ALWAYS_INLINE int stand(void *object, th_waiter *me, bool late) {
             if (take(xword, seen, n)) {
                 return 1;
             }
+        } else if ((seen & CLOSED) != 0) {
+            return -EPIPE;
         } else if (late) {
             return -ETIMEDOUT;
         } else if (n == 1 ? th_word64_lock(xword, seen) : lock_and_take_all(xword, seen)) {
@@ -210,10 +223,12 @@ _Static_assert(offsetof(thrum_sem, reserved_word) == 0, "as a th_wait_kind says"
 
 static TH_ALWAYS_INLINE int wait(thrum_sem *sem, unsigned n, thrum_time deadline) {
     const bool timed = deadline != THRUM_FOREVER;
-    th_waiter me;
-    th_waiter_init_for(&me, TH_ON_SEM, sem, timed, leave);
-    me.value = (int32_t)(n - 1);
-    return th_wait_with(&waits, sem, &me, timed, deadline);
+    th_parked_op me; /* of which only the waiter and the status are used */
+    me.status = 0;
+    th_waiter_init_for(&me.waiter, TH_ON_SEM, sem, timed, leave);
+    me.waiter.value = (int32_t)(n - 1);
+    int code = th_wait_with(&waits, sem, &me.waiter, timed, deadline);
+    return code ? code : me.status;
 }
 
 static TH_NOINLINE int wait_slow(thrum_sem *sem) {
@@ -263,6 +278,8 @@ static TH_ALWAYS_INLINE void post(const char *call, thrum_sem *sem, unsigned n) 
                 th_waiter_wake(first);
                 return;
             }
+        } else if ((seen & CLOSED) != 0) {
+            return;
         } else if (seen + ONE * n > ONE * THRUM_SEM_MAX) {
             th_misuse(call, "value beyond THRUM_SEM_MAX", sem);
         } else if (give(xword, seen, n)) {
@@ -282,6 +299,21 @@ void thrum_sem_post_n(thrum_sem *sem, unsigned n) {
     if (n) {
         post("thrum_sem_post_n", sem, n);
     }
+}
+
+int thrum_sem_close(thrum_sem *sem) {
+    uint64_t *xword = &sem->reserved_word;
+    uint64_t seen;
+    do {
+        seen = th_word64_look(xword);
+        if ((seen & CLOSED) != 0) {
+            return -EPIPE;
+        }
+    } while (!lock_and_take_all(xword, seen));
+    th_waiter *chain = th_waitlist_detach(list_of(sem));
+    th_word64_publish(xword, CLOSED);
+    th_chan_turn_away(chain);
+    return 0;
 }
 
 void thrum_sem_init(thrum_sem *sem, unsigned value) {

@@ -203,3 +203,35 @@ TEST(a_crowd_takes_and_gives_back) {
     CHECK_EQ(thrum_sem_destroy(&h.sem), 0);
     rig_stop(&r);
 }
+
+/* ---- closing ---- */
+
+static int wait_for_close(void *arg) {
+    actor *a = arg;
+    const unsigned n = 1 + (unsigned)a->index % 3;
+    const thrum_time until = a->index % 2 ? far_off() : THRUM_FOREVER;
+    CHECK_EQ(thrum_sem_wait_n_until(a->arg, 1 + n, until), -EPIPE);
+    return 0;
+}
+
+TEST(a_close_ends_all_waits) {
+    /* Those of fibers and threads, for more units than were set aside; later calls take nothing. */
+    rig r;
+    rig_begin(&r, 0);
+    thrum_sem sem = THRUM_SEM_INIT(1);
+    cast *c = cast_new(&r);
+    cast_add_mixed(c, 9, 3, wait_for_close, &sem);
+    SPIN_UNTIL(SEM_WAITING(&sem) == 12);
+    CHECK_EQ(thrum_sem_close(&sem), 0);
+    cast_join(c);
+    CHECK_EQ(thrum_sem_close(&sem), -EPIPE);
+    thrum_sem_post(&sem);
+    thrum_sem_post_n(&sem, 5);
+    CHECK_EQ(thrum_sem_try_wait(&sem), -EPIPE);
+    CHECK_EQ(thrum_sem_try_wait_n(&sem, 0), 0);
+    CHECK_EQ(thrum_sem_wait(&sem), -EPIPE);
+    CHECK_EQ(thrum_sem_wait_until(&sem, past()), -EPIPE);
+    CHECK_EQ(thrum_sem_destroy(&sem), 0);
+    CHECK_EQ(thrum_sem_try_wait(&sem), -EAGAIN);
+    rig_stop(&r);
+}

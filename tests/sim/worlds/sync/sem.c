@@ -239,3 +239,35 @@ static void destroy_when_free(void *unused) {
 static const crew_play destroyed = {
     make_empty, NULL, 3, {destroy_when_free, wait_only, post_when_told}};
 CREW_WORLDS(sem_destroyed, destroyed)
+
+/* ---- closing ---- */
+
+static void make_for_close(void) {
+    make(1);
+    data[0] = 0;
+}
+
+static void close_it(void *unused) {
+    (void)unused;
+    data[0] = 1;
+    sim_check(thrum_sem_close(sem) == 0);
+}
+
+static void wait_for_two(void *unused) {
+    (void)unused;
+    sim_check(thrum_sem_wait_n(sem, 2) == -EPIPE);
+    sim_check(data[0] == 1);
+    crew_scrub();
+}
+
+static void poll_close(void *unused) {
+    (void)unused;
+    int code;
+    crew_until((code = thrum_sem_try_wait_n(sem, 2)) != -EAGAIN);
+    sim_check(code == -EPIPE && data[0] == 1);
+    thrum_sem_post(sem);
+}
+
+/* All are turned away, those that wait and those that come later; a post after it is lost. */
+static const crew_play shut = {make_for_close, end, 3, {wait_for_two, poll_close, close_it}};
+CREW_WORLDS(sem_closed, shut)
