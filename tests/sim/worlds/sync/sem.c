@@ -253,7 +253,7 @@ static void close_it(void *unused) {
     sim_check(thrum_sem_close(sem) == 0);
 }
 
-static void wait_for_two(void *unused) {
+static void wait_until_closed(void *unused) {
     (void)unused;
     sim_check(thrum_sem_wait_n(sem, 2) == -EPIPE);
     sim_check(data[0] == 1);
@@ -269,5 +269,5 @@ static void poll_close(void *unused) {
 }
 
 /* All are turned away, those that wait and those that come later; a post after it is lost. */
-static const crew_play shut = {make_for_close, end, 3, {wait_for_two, poll_close, close_it}};
+static const crew_play shut = {make_for_close, end, 3, {wait_until_closed, poll_close, close_it}};
 CREW_WORLDS(sem_closed, shut)
