@@ -292,6 +292,42 @@ static TH_NOINLINE void unlock_slow(thrum_mutex *mutex) {
     }
 }
 
+/* ---- locking again ---- */
+
+/* The depth is the owner's: how often it has locked the mutex beyond the first time. */
+static bool lock_again(thrum_recursive *mutex) {
+    bool mine = th_owner_is(&mutex->mutex.reserved_owner, th_self_id());
+    if (mine) {
+        mutex->reserved_depth++;
+    }
+    return mine;
+}
+
+void thrum_recursive_lock(thrum_recursive *mutex) {
+    if (!lock_again(mutex)) {
+        thrum_mutex_lock(&mutex->mutex);
+    }
+}
+
+int thrum_recursive_lock_until(thrum_recursive *mutex, thrum_time deadline) {
+    return lock_again(mutex) ? 0 : thrum_mutex_lock_until(&mutex->mutex, deadline);
+}
+
+int thrum_recursive_try_lock(thrum_recursive *mutex) {
+    return lock_again(mutex) ? 0 : thrum_mutex_try_lock(&mutex->mutex);
+}
+
+void thrum_recursive_unlock(thrum_recursive *mutex) {
+    if (th_unlikely(!th_owner_is(&mutex->mutex.reserved_owner, th_self_id()))) {
+        th_misuse("thrum_recursive_unlock", "not held by the caller", mutex);
+    }
+    if (mutex->reserved_depth) {
+        mutex->reserved_depth--;
+    } else {
+        thrum_mutex_unlock(&mutex->mutex);
+    }
+}
+
 /* ---- the beginning and the end ---- */
 
 void thrum_mutex_init(thrum_mutex *mutex) {

@@ -243,6 +243,10 @@ TEST(locks_are_the_standard_s) {
             return late.owns_lock() || now.owns_lock();
         });
         CHECK(!other.join());
+        thrum::recursive_mutex again;
+        std::unique_lock<thrum::recursive_mutex> once(again, 1ms);
+        std::lock_guard<thrum::recursive_mutex> twice(again);
+        CHECK(once.owns_lock());
         shared.lock();
         shared.downgrade();
         CHECK(shared.try_lock_shared());

@@ -47,6 +47,38 @@ class mutex {
     thrum_mutex mutex_;
 };
 
+/* The same for a mutex that its owner may lock again: as std::recursive_timed_mutex. */
+class recursive_mutex {
+  public:
+    constexpr recursive_mutex() noexcept : mutex_(THRUM_RECURSIVE_INIT) {
+    }
+    recursive_mutex(const recursive_mutex &) = delete;
+    recursive_mutex &operator=(const recursive_mutex &) = delete;
+
+    void lock() noexcept {
+        thrum_recursive_lock(&mutex_);
+    }
+    bool try_lock() noexcept {
+        return thrum_recursive_try_lock(&mutex_) == 0;
+    }
+    bool try_lock_until(deadline when) noexcept {
+        return thrum_recursive_lock_until(&mutex_, when.when()) == 0;
+    }
+    template <typename Rep, typename Period>
+    bool try_lock_for(std::chrono::duration<Rep, Period> length) noexcept {
+        return try_lock_until(after(length));
+    }
+    void unlock() noexcept {
+        thrum_recursive_unlock(&mutex_);
+    }
+    thrum_recursive *native_handle() noexcept {
+        return &mutex_;
+    }
+
+  private:
+    thrum_recursive mutex_;
+};
+
 /* A SharedTimedMutex of the standard; the rules are those of thrum/rwlock.h. */
 class shared_mutex {
   public:
