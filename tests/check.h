@@ -29,7 +29,7 @@
  *     limit: 200                  seconds that each test may take (60, stress 120)
  *     full:                       not in `make test`, only in test-full
  *     alone:                      no other test runs beside it
- *     compile: -O2 -g             options for release builds (otherwise -O1 -g1)
+ *     compile: -O2 -g             options for release builds (-O1 -g1; sanitizers: -O0 -g1)
  *     link: -Wl,-z,lazy           link options
  *     wrap: mmap open             calls of them go to the file's __wrap_mmap, __wrap_open
  *     POSIX: fork, /proc          a test of what only such systems have, not built on Windows; each
