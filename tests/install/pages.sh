@@ -11,10 +11,9 @@ mkdir "$work/tree"
 cd "$work/tree"
 cp "$here/consumer.inc" app.c
 cp "$here/dlclose.inc" dlclose.c
-export CFLAGS=-O0
 
 printed() { # PAGE BEGINNING: runs the indented lines from the one that begins so to the next empty one
-    sed -n "/^ *$2/,/^\$/p" "$root/docs/$1" | sed 's/ -O2 / -O0 /' >commands
+    sed -n "/^ *$2/,/^\$/p" "$root/docs/$1" | sed 's/ -O2 / -O0 /; s/cmake -S \. /&-DCMAKE_C_FLAGS_RELEASE=-O0 /' >commands
     [ -s commands ] || { echo "$1 prints no $2"; exit 1; }
     cat commands
     sh -eu commands >said 2>&1 || { cat said; exit 1; }
