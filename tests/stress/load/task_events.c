@@ -3,7 +3,6 @@
  * million in the queue of deadlines; a million with five signals each.
  */
 /* matrix: policy workers */
-/* alone: */
 #include "support/support.h"
 #include "support/times.h"
 
