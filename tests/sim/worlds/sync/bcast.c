@@ -172,6 +172,19 @@ CREW_WORLDS(bcast_closed, closed)
 static const crew_play closed_one = {make, end, 2, {poll_to_the_end, send_and_close}};
 CREW_WORLDS(bcast_closed_one, closed_one, .exhaustive = true)
 
+/* ---- subscribing ---- */
+
+/* Whoever skips an element sees what its sender wrote before. */
+static void skip_one(void *unused) {
+    (void)unused;
+    thrum_bcast_receiver late;
+    crew_until((thrum_bcast_subscribe(bcast, &late), late.reserved_next > 0));
+    sim_check(late.reserved_next == 1 && data == 1);
+}
+
+static const crew_play skipped = {make, end, 2, {skip_one, send_one}};
+CREW_WORLDS(bcast_skipped, skipped)
+
 /* ---- the woken one frees it ---- */
 
 static void receive_and_free(void *unused) {
