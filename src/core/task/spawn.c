@@ -433,8 +433,8 @@ bool th_handle_stand(thrum_handle *tagged, th_waiter *part, th_waiter *whole, in
     thrum_handle *handle = th_handle_of("thrum_select", tagged);
     *part = (th_waiter){.timed = true, .leave = pass_on, .object = whole, .value = number};
     uintptr_t state = TH_JOIN_RUNNING;
-    /* pairs: th_handle_finish; hands the part over, or sees the end */
-    part->listed = th_cas_acq_rel_acquire_both(&handle->xjoin, &state, (uintptr_t)part);
+    /* pairs: th_handle_finish; hands the part over. If it fails, th_handle_look sees the end */
+    part->listed = th_cas_release(&handle->xjoin, &state, (uintptr_t)part);
     if (!part->listed) {
         check_handle("thrum_select", handle, state);
     }
