@@ -80,7 +80,7 @@ typedef struct th_priority_picks {
     unsigned row;   /* how many in a row took high work */
     unsigned low;   /* picks since it took low work, while there was some */
     bool low_first; /* at the last pick, low work came first */
-    bool tied_last; /* it took pinned work last */
+    uint32_t tied_last; /* the priorities of which it took pinned work last */
 } th_priority_picks;
 
 #endif

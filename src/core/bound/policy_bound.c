@@ -179,10 +179,17 @@ static bool is_any_loose(const thrum_sched *sched) {
     return !has_workers(sched) && !th_inject_is_empty(inject) && !th_inject_is_taken(inject);
 }
 
+/* The same for work of another priority. What all share is the workers', even if it helps them. */
+static bool is_any_by_priority(const th_worker *worker) {
+    /* relaxed: as th_priority_any */
+    return has_workers(worker->sched) ? th_load_relaxed(&worker->xtied_priorities) != 0
+                                      : th_priority_pending(worker);
+}
+
 static bool pending(th_worker *worker) {
     return worker->pinned.first || worker->pinned_yields.first ||
            !th_inject_is_empty(&worker->inbox) || is_any_loose(worker->sched) ||
-           th_priority_pending(worker);
+           is_any_by_priority(worker);
 }
 
 const th_policy th_policy_bound = {

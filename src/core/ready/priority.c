@@ -96,27 +96,28 @@ bool th_priority_seen(const th_worker *worker) {
     return seen_by(worker) != 0;
 }
 
-/* With the lock. Ready fibers come first, but a task begins at every so many takes. */
+/* With the lock. Ready fibers come first, but a task begins at every so many takes, from 2 on. */
 static TH_NO_TSAN th_work *take_from(th_priority_queue *queue, unsigned interval) {
     const bool both = queue->ready.first && queue->rest.first;
     queue->passed = both ? queue->passed + 1 : 0;
-    if (both && queue->passed >= interval) {
+    if (both && queue->passed >= (interval > 1 ? interval : 2)) {
         queue->passed = 0;
         return th_chain_take(&queue->rest);
     }
     return th_chain_take(queue->ready.first ? &queue->ready : &queue->rest);
 }
 
-/* Pinned work first, and if there are both, in turn with that of all. */
+/* Pinned work first, and if there are both, in turn with that of all: for each priority by itself. */
 static TH_NO_TSAN th_work *take(th_worker *worker, th_priority priority) {
     thrum_sched *sched = worker->sched;
     th_priorities *all = &sched->priorities;
+    th_priority_picks *picks = &worker->priority_picks;
     th_lock_acquire(&all->lock);
     th_tsan_acquire(all);
     th_priority_queue *tied = queue_of(worker->tied, priority);
     th_priority_queue *shared = queue_of(all->shared, priority);
     const bool may = takes_shared(worker) && is_any(shared);
-    const bool own = is_any(tied) && !(may && worker->priority_picks.tied_last);
+    const bool own = is_any(tied) && !(may && (picks->tied_last & (uint32_t)priority));
     th_work *work = NULL;
     if (own || may) {
         work = take_from(own ? tied : shared, sched->config.global_interval);
@@ -125,7 +126,8 @@ static TH_NO_TSAN th_work *take(th_worker *worker, th_priority priority) {
     }
     th_lock_release(&all->lock);
     if (work) {
-        worker->priority_picks.tied_last = own;
+        picks->tied_last &= ~(uint32_t)priority;
+        picks->tied_last |= own ? (uint32_t)priority : 0;
         th_priority_runs(worker, work->worker);
         if (own) {
             th_count(&worker->counters.xruns_pinned, 1);
@@ -167,13 +169,18 @@ th_work *th_priority_take(th_worker *worker) {
     if (!work && (seen & TH_HIGH) && (work = take(worker, TH_HIGH))) {
         picks->row++;
     }
-    picks->tick = work ? worker->xtick : picks->tick;
+    if (work) {
+        picks->tick = worker->xtick;
+        /* This pick counts for the fair one as well, which the next other work is. */
+        worker->picks.until_inject -= worker->picks.until_inject > 1;
+    }
     return work;
 }
 
 th_work *th_priority_take_some(th_worker *worker) {
-    th_work *work = take(worker, TH_HIGH);
-    return work ? work : take_low(worker);
+    const uint32_t seen = seen_by(worker);
+    th_work *work = seen & TH_HIGH ? take(worker, TH_HIGH) : NULL;
+    return work || !(seen & TH_LOW) ? work : take_low(worker);
 }
 
 /* ---- the work in hand ---- */

@@ -281,7 +281,8 @@ static void add_behind(th_text *text, const th_worker *worker) {
         add_kind(text, &any);
         th_text_add(text, "%" PRIu64 " queued at the worker", queued);
     }
-    if (pinned_at(worker) || !th_inject_is_empty(&worker->inbox)) {
+    if (pinned_at(worker) || !th_inject_is_empty(&worker->inbox) ||
+        th_load_relaxed(&worker->xtied_priorities)) { /* relaxed: a guess */
         add_kind(text, &any);
         th_text_add(text, "work that is tied to the worker");
     }

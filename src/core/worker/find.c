@@ -107,6 +107,16 @@ static th_work *take_handoff(th_worker *worker) {
     return work;
 }
 
+/* The first work that the worker has fired, unless the pick is to choose among priorities. */
+static th_work *take_fired(th_worker *worker) {
+    th_work *work = take_handoff(worker);
+    if (th_unlikely(work && th_priority_any(worker->sched))) {
+        th_submit(worker, work, th_due_hint(work));
+        work = NULL;
+    }
+    return work;
+}
+
 /*
  * Nothing else is there: work of low priority. Not while another worker has the turn of a queue
  * that is not empty.
@@ -131,15 +141,15 @@ static th_work *find_once(th_worker *worker) {
         back_off(worker);
     }
     th_timers_poll(worker, worker->woken);
-    if ((work = take_handoff(worker)) || (work = worker->policy->pick(worker))) {
+    if ((work = take_fired(worker)) || (work = worker->policy->pick(worker))) {
         return work;
     }
     if (th_unlikely(worker->polls) && th_poll_own(worker, true) &&
-        ((work = take_handoff(worker)) || (work = worker->policy->pick(worker)))) {
+        ((work = take_fired(worker)) || (work = worker->policy->pick(worker)))) {
         return work;
     }
     if (th_timers_help(worker, worker->woken) &&
-        ((work = take_handoff(worker)) || (work = worker->policy->pick(worker)))) {
+        ((work = take_fired(worker)) || (work = worker->policy->pick(worker)))) {
         return work; /* overdue timers of its own, or of a worker that does not come round */
     }
     if (th_unlikely(th_is_spare(worker)) && th_poll_help(worker) &&

@@ -270,6 +270,12 @@ static void pass_on(th_worker *worker) {
     }
 }
 
+/* Whether another thread has queued work that is tied to it. */
+static bool has_own(const th_worker *worker) {
+    /* relaxed: the parker has fenced, as for th_priority_any; else a hint */
+    return !th_inject_is_empty(&worker->inbox) || th_load_relaxed(&worker->xtied_priorities);
+}
+
 /* Sits until it takes part, has pinned work, was woken by an old entry, or the scheduler ends. */
 static void sit(th_worker *worker) {
     thrum_sched *sched = worker->sched;
@@ -284,7 +290,7 @@ static void sit(th_worker *worker) {
         th_wake_one(sched, worker, TH_WAKE_CHAIN); /* its own posts were left to it */
     }
     /* relaxed: ordered by the fence */
-    if (th_load_relaxed(&sched->xexit) || !th_inject_is_empty(&worker->inbox) ||
+    if (th_load_relaxed(&sched->xexit) || has_own(worker) ||
         /* relaxed: only now does it know that it is the last, as in th_park */
         (last && th_load_relaxed(&sched->xfibers_unmeasured))) {
         (void)th_park_leave(worker);
@@ -303,8 +309,8 @@ static void sit(th_worker *worker) {
 /* Whether nothing is left that only this worker would run. */
 static bool holds_nothing(th_worker *worker) {
     const th_policy *policy = worker->sched->policy;
-    return !worker->pinned.first && !worker->pinned_yields.first &&
-           th_inject_is_empty(&worker->inbox) && (!policy->hand_over || policy->hand_over(worker));
+    return !worker->pinned.first && !worker->pinned_yields.first && !has_own(worker) &&
+           (!policy->hand_over || policy->hand_over(worker));
 }
 
 /* Pinned work has called it while it was idle: it takes part like any other. */
@@ -398,7 +404,7 @@ th_work *th_spares_find(th_worker *worker) {
             pass_on(worker); /* others must not rely on it while it trims */
             th_fiber_cache_trim(worker, is_wanted);
             sit(worker);
-            if (!worker->stint.active && !th_inject_is_empty(&worker->inbox)) {
+            if (!worker->stint.active && has_own(worker)) {
                 come_for_own(worker);
             }
         }

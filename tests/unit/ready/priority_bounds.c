@@ -163,13 +163,13 @@ TEST(low_tasks_get_their_share) {
     }
 }
 
-/* Endless tasks of each priority, until each has run so often. */
-static atomic_int turns[3];
-static thrum_task endless[3];
+/* Endless tasks of each priority, for all workers and pinned, until each has run so often. */
+static atomic_int turns[6];
+static thrum_task endless[6];
 
 static void takes_turns(thrum_task *self, void *arg) {
-    const int level = (int)(uintptr_t)arg;
-    atomic_fetch_add(&turns[level], 1);
+    const int number = (int)(uintptr_t)arg;
+    atomic_fetch_add(&turns[number], 1);
     for (size_t i = 0; i < COUNT_OF(turns); i++) {
         if (atomic_load(&turns[i]) < FEW) {
             CHECK_EQ(thrum_task_post(thrum_sched_current(), self), 0);
@@ -178,8 +178,9 @@ static void takes_turns(thrum_task *self, void *arg) {
     }
 }
 
-TEST(each_of_three_floods_gets_its_turn) {
-    /* With any bounds: high and low tasks together leave room for normal ones, and so on. */
+TEST(each_of_six_floods_gets_its_turn) {
+    /* With any bounds: high and low tasks together leave room for normal ones, and so on. Pinned
+     * tasks of one priority keep nothing from those of another, nor from those that are not. */
     static const unsigned bounds[] = {1, 2, 3, 7};
     for (size_t i = 0; i < COUNT_OF(policies) * COUNT_OF(bounds) * COUNT_OF(bounds); i++) {
         rig r;
@@ -190,13 +191,107 @@ TEST(each_of_three_floods_gets_its_turn) {
         r.config.low_interval = bounds[i / COUNT_OF(policies) / COUNT_OF(bounds)];
         rig_start(&r);
         memset(turns, 0, sizeof turns);
-        for (size_t level = 0; level < COUNT_OF(levels); level++) {
-            thrum_task_init(&endless[level], takes_turns, (void *)level);
-            CHECK_EQ(thrum_task_set_priority(&endless[level], levels[level]), 0);
-            CHECK_EQ(thrum_task_post(r.sched, &endless[level]), 0);
+        for (size_t number = 0; number < COUNT_OF(endless); number++) {
+            thrum_task *task = &endless[number];
+            thrum_task_init(task, takes_turns, (void *)number);
+            CHECK_EQ(thrum_task_set_priority(task, levels[number % 3]), 0);
+            thrum_task_set_worker(task, number < 3 ? -1 : 0);
+            CHECK_EQ(thrum_task_post(r.sched, task), 0);
         }
         rig_stop(&r);
     }
+}
+
+static atomic_bool is_over;
+static atomic_int yielding;
+static thrum_event call;
+
+static int yields(void *arg) {
+    (void)arg;
+    atomic_fetch_add(&yielding, 1);
+    while (!atomic_load(&is_over)) {
+        thrum_yield();
+    }
+    return 0;
+}
+
+static int waits_for_the_call(void *arg) {
+    (void)arg;
+    CHECK_EQ(thrum_event_wait(&call), 0);
+    atomic_store(&is_over, true);
+    return 0;
+}
+
+TEST(ready_high_fibers_pass_those_that_yield) {
+    /* Also if every pick is to be a fair one. */
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        rig r;
+        rig_init(&r);
+        r.config.workers = 1;
+        r.config.policy = policies[i];
+        r.config.global_interval = 1;
+        rig_start(&r);
+        atomic_store(&is_over, false);
+        atomic_store(&yielding, 0);
+        thrum_event_init(&call, THRUM_EVENT_AUTO, false);
+        thrum_attr attr = rig_attr(&r);
+        attr.flags = THRUM_HIGH;
+        CHECK_EQ(thrum_go_with(&attr, waits_for_the_call, NULL), 0);
+        CHECK_EQ(thrum_go_with(&attr, yields, NULL), 0);
+        CHECK_EQ(thrum_go_with(&attr, yields, NULL), 0);
+        SPIN_UNTIL(atomic_load(&yielding) == 2);
+        thrum_event_signal(&call);
+        rig_stop(&r);
+    }
+}
+
+TEST(a_bound_thread_that_helps_leaves_though_low_work_goes_on) {
+    /* What all share is the workers'. */
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        flood *f = &the_flood;
+        memset(f, 0, sizeof *f);
+        rig_init(&f->r);
+        f->r.config.policy = policies[i];
+        f->r.config.workers = 1;
+        f->r.config.help_when_bound = true;
+        rig_start(&f->r);
+        post(f, &f->task, floods, THRUM_LOW);
+        SPIN_UNTIL(atomic_load(&f->running));
+        CHECK_EQ(thrum_sched_bind(f->r.sched), 0);
+        CHECK_EQ(thrum_sched_unbind(), 0);
+        atomic_store(&f->stop, true);
+        rig_stop(&f->r);
+    }
+}
+
+/* ---- deadlines without workers ---- */
+
+static void starts_two(thrum_task *self, void *arg) {
+    (void)self, (void)arg;
+    thrum_attr normal;
+    thrum_attr_init(&normal);
+    normal.flags = THRUM_NORMAL;
+    CHECK_EQ(thrum_go_with(&normal, notes, (void *)1), 0);
+    CHECK_EQ(thrum_go(notes, (void *)0), 0); /* it inherits the priority */
+}
+
+TEST(a_high_task_keeps_its_priority_until_its_deadline) {
+    /* Also without workers: the task that it starts comes before a normal one. */
+    rig r;
+    thrum_task task = THRUM_TASK_INIT(starts_two, NULL);
+    rig_init(&r);
+    memset(&the_log, 0, sizeof the_log);
+    r.config.workers = 0;
+    rig_start(&r);
+    CHECK_EQ(thrum_sched_bind(r.sched), 0);
+    CHECK_EQ(thrum_task_set_priority(&task, THRUM_HIGH), 0);
+    CHECK_EQ(thrum_task_post_after(r.sched, &task, THRUM_MS(1)), 0);
+    CHECK_EQ(thrum_sched_wait_done(r.sched, THRUM_FOREVER), 0);
+    CHECK_EQ(thrum_sched_unbind(), 0);
+    rig_stop(&r);
+    CHECK_EQ(atomic_load(&the_log.count), 2);
+    CHECK_EQ(atomic_load(&the_log.seen[0]), 0);
+    CHECK_EQ(atomic_load(&the_log.seen[1]), 1);
 }
 
 /* ---- sleepers ---- */

@@ -138,14 +138,18 @@ static void on_first(thrum_task *self, void *arg) {
     sim_check(thrum_worker_id() == 0);
 }
 
+static unsigned level; /* the priority of what is pinned to the spare */
+
 static void post_pinned(unsigned i, int worker, thrum_task_fn fn) {
     thrum_task_init(&whole_tasks[i], fn, NULL);
+    sim_check(thrum_task_set_priority(&whole_tasks[i], worker ? level : THRUM_NORMAL) == 0);
     thrum_task_set_worker(&whole_tasks[i], worker);
     sim_check(thrum_task_post(spares_sched, &whole_tasks[i]) == 0);
 }
 
 /* For the spare, which retires or sits; and for the worker that is held up. */
-SIM_WORLD(spares_pinned, .heavy = true, .asleep = spares_asleep) {
+static void pin(unsigned priority) {
+    level = priority;
     begin(1, (thrum_policy)sim_pick(3), stands);
     post_pinned(2, 0, on_first);
     pass_stood();
@@ -156,6 +160,14 @@ SIM_WORLD(spares_pinned, .heavy = true, .asleep = spares_asleep) {
     whole_post(spares_sched, 4, whole_count, NULL);
     whole_stop(spares_sched);
     whole_ran_once(0, 5);
+}
+
+SIM_WORLD(spares_pinned, .heavy = true, .asleep = spares_asleep) {
+    pin(THRUM_NORMAL);
+}
+
+SIM_WORLD(spares_pinned_priority, .heavy = true, .asleep = spares_asleep) {
+    pin(sim_pick(2) ? THRUM_HIGH : THRUM_LOW);
 }
 
 static int pinned_sleeps(void *arg) {
@@ -173,17 +185,26 @@ static void starts_pinned(thrum_task *self, void *arg) {
     thrum_attr attr = THRUM_ATTR_INIT;
     (void)arg;
     whole_count(self, NULL);
-    attr.flags = THRUM_PINNED;
+    attr.flags = THRUM_PINNED | level;
     attr.worker = 1;
     sim_check(thrum_worker_id() == 1);
     sim_check(thrum_go_with(&attr, pinned_sleeps, &zero) == 0);
     outstay();
 }
 
-SIM_WORLD(spares_pinned_fiber, .heavy = true, .asleep = spares_asleep) {
+static void pin_fiber(unsigned priority) {
+    level = priority;
     begin(1, (thrum_policy)sim_pick(3), starts_pinned);
     whole_stop(spares_sched);
     whole_ran_once(0, 2);
+}
+
+SIM_WORLD(spares_pinned_fiber, .heavy = true, .asleep = spares_asleep) {
+    pin_fiber(THRUM_NORMAL);
+}
+
+SIM_WORLD(spares_pinned_fiber_priority, .heavy = true, .asleep = spares_asleep) {
+    pin_fiber(sim_pick(2) ? THRUM_HIGH : THRUM_LOW);
 }
 
 /*
@@ -191,6 +212,7 @@ SIM_WORLD(spares_pinned_fiber, .heavy = true, .asleep = spares_asleep) {
  * down, and a post pops the entry, while worker 0 may sleep.
  */
 SIM_WORLD(spares_stale, .heavy = true, .asleep = spares_asleep) {
+    level = THRUM_NORMAL;
     begin(1, THRUM_SHARDED, stands);
     pass_stood();
     spares_sleep(LONG_NS);
