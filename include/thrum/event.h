@@ -83,8 +83,9 @@ THRUM_API void thrum_event_signal(thrum_event *event);
  * Wakes the tasks and threads that wait at this moment, all of them also at an auto event, and
  * leaves no signal for later ones. If nobody waits, it does nothing.
  *
- * A waiter that has checked a condition, but does not wait yet, is missed. If that must not happen,
- * use thrum_cond_broadcast, whose mutex protects the condition.
+ * A waiter that has checked a condition, but does not wait yet, is missed. So is a select or a
+ * thrum_event_wait_any that checks its cases anew at this moment. If that must not happen, use
+ * thrum_cond_broadcast, whose mutex protects the condition.
  *
  * Parameters:
  *   event  the event

@@ -51,14 +51,18 @@ static bool can_happen(const thrum_case *c) {
                      : th_single_is(c) && th_single_can(c);
 }
 
-/* The number of a case that can happen, each with the same chance or the first, or NONE. */
-static int draw(const among *a) {
+/*
+ * The number of a case that can happen, each with the same chance or the first, or NONE. While the
+ * wait stands on the lists, only cases of `ops` are looked at: a rendezvous would find the wait's
+ * own parts, and whatever else can happen claims the wait.
+ */
+static int draw(const among *a, bool stands) {
     int found = NONE;
     uint32_t count = 0;
     unsigned others = 0;
     for (size_t i = 0; i < a->n; i++) {
         const thrum_case *c = &a->cases[i];
-        const bool can = is_other(c) ? (a->ready >> others++ & 1) != 0 : can_happen(c);
+        const bool can = is_other(c) ? (a->ready >> others++ & 1) != 0 : !stands && can_happen(c);
         if (can && (++count == 1 || (!a->ordered && th_self_random() % count == 0))) {
             found = (int)i;
         }
@@ -75,7 +79,8 @@ static int ask(among *a) {
 /* Does one case that can happen at once. Returns its number, NONE or a code. */
 static int try_some(among *a) {
     int found = ask(a);
-    while (!found && (found = draw(a)) >= 0) { /* lock-free: a failure is another's success */
+    while (!found &&
+           (found = draw(a, false)) >= 0) { /* lock-free: a failure is another's success */
         thrum_case *c = &a->cases[found];
         int status = c->status;
         if (!is_other(c)) {
@@ -143,17 +148,20 @@ static int stand_on_others(among *a, th_waiter *me) {
     a->ready = 0;
     if (a->ops && found == NONE) {
         int code = ask(a);
-        return code ? code : a->ready ? draw(a) : NONE;
+        return code ? code : a->ready ? draw(a, true) : NONE;
     }
     return found;
 }
 
-static void leave_others(among *a) {
+/* The list of a given case may be gone: its waker may have freed the object. */
+static void leave_others(among *a, int given) {
     for (size_t i = 0; i < a->n; i++) {
         const thrum_case *c = &a->cases[i];
         th_parked_op *part = &a->places[i].op;
         if (th_single_is(c)) {
-            th_single_leave(c, part);
+            if ((int)i != given) {
+                th_single_leave(c, part);
+            }
         } else if (is_listed(a, c)) {
             a->ops->leave(c, &part->waiter);
         }
@@ -164,7 +172,7 @@ static void leave_others(among *a) {
 static inline void leave_all(among *a, int given) {
     th_cases_leave(a->cases, a->n, a->places, given);
     if (a->mixed) {
-        leave_others(a);
+        leave_others(a, given);
     }
 }
 

@@ -24,7 +24,7 @@ void thrum_interval_init(thrum_interval *interval, thrum_time first, thrum_time 
 
 /* The instant so much later, THRUM_FOREVER if it is beyond that. */
 static thrum_time later(thrum_time when, thrum_time period) {
-    return when > THRUM_FOREVER - period ? THRUM_FOREVER : when + period;
+    return period == THRUM_FOREVER || when > THRUM_FOREVER - period ? THRUM_FOREVER : when + period;
 }
 
 void th_interval_take(thrum_interval *interval, int64_t now) {

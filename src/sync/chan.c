@@ -210,7 +210,9 @@ TH_NOINLINE void th_chan_lock_slow(thrum_chan *chan) {
 bool th_chan_leave(thrum_chan *chan, uint32_t side, th_waiter *waiter) {
     th_chan_lock(chan);
     bool listed = th_waitlist_leave(th_chan_list(chan, side), waiter);
-    th_chan_mark(chan, side);
+    if (listed) { /* else it may be closed: a store would end the release sequence of the close */
+        th_chan_mark(chan, side);
+    }
     th_chan_unlock(chan);
     return listed;
 }

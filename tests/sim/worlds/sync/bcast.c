@@ -202,6 +202,27 @@ static const crew_play freed = {make, NULL, 2, {receive_and_free, send_one}};
 CREW_WORLDS(bcast_freed, freed, .exhaustive = true)
 CREW_WORLD_SCHED(bcast_freed, freed)
 
+/* Nor may a select that it has woken touch the channel. */
+
+static void select_and_look_away(void *unused) {
+    (void)unused;
+    elem e = {99, 99};
+    thrum_case cases[] = {THRUM_RECV_CASE(NULL, NULL), THRUM_BCAST_CASE(&receivers[1], &e)};
+    sim_check(thrum_select(cases, 2, THRUM_FOREVER) == 1 && e.number == 0);
+    crew_scrub();
+}
+
+static void send_and_free(void *unused) {
+    (void)unused;
+    /* relaxed: only that the select has begun to wait (bcast.c) */
+    crew_until((th_load_relaxed((uint32_t *)(void *)bcast) & TH_WORD_WAITERS) != 0);
+    send_number(0);
+    crew_until(thrum_bcast_destroy(bcast) == 0);
+}
+
+static const crew_play selected_freed = {make, NULL, 2, {select_and_look_away, send_and_free}};
+CREW_WORLDS(bcast_selected_freed, selected_freed)
+
 /* ---- a select that waits for the close of a channel ---- */
 
 static thrum_chan *chan;
