@@ -107,7 +107,7 @@ THRUM_API void thrum_mutex_unlock(thrum_mutex *mutex);
  * zero, is a free one. There is no wait for a condition with it.
  */
 typedef struct thrum_recursive {
-    thrum_mutex mutex; /* for thrum_mutex_destroy */
+    thrum_mutex inner; /* for thrum_mutex_destroy */
     uint64_t reserved_depth;
 } thrum_recursive;
 THRUM_ABI_SIZE(thrum_recursive, 40, 32);

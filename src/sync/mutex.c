@@ -296,7 +296,7 @@ static TH_NOINLINE void unlock_slow(thrum_mutex *mutex) {
 
 /* The depth is the owner's: how often it has locked the mutex beyond the first time. */
 static bool lock_again(thrum_recursive *mutex) {
-    bool mine = th_owner_is(&mutex->mutex.reserved_owner, th_self_id());
+    bool mine = th_owner_is(&mutex->inner.reserved_owner, th_self_id());
     if (mine) {
         mutex->reserved_depth++;
     }
@@ -305,26 +305,26 @@ static bool lock_again(thrum_recursive *mutex) {
 
 void thrum_recursive_lock(thrum_recursive *mutex) {
     if (!lock_again(mutex)) {
-        thrum_mutex_lock(&mutex->mutex);
+        thrum_mutex_lock(&mutex->inner);
     }
 }
 
 int thrum_recursive_lock_until(thrum_recursive *mutex, thrum_time deadline) {
-    return lock_again(mutex) ? 0 : thrum_mutex_lock_until(&mutex->mutex, deadline);
+    return lock_again(mutex) ? 0 : thrum_mutex_lock_until(&mutex->inner, deadline);
 }
 
 int thrum_recursive_try_lock(thrum_recursive *mutex) {
-    return lock_again(mutex) ? 0 : thrum_mutex_try_lock(&mutex->mutex);
+    return lock_again(mutex) ? 0 : thrum_mutex_try_lock(&mutex->inner);
 }
 
 void thrum_recursive_unlock(thrum_recursive *mutex) {
-    if (th_unlikely(!th_owner_is(&mutex->mutex.reserved_owner, th_self_id()))) {
+    if (th_unlikely(!th_owner_is(&mutex->inner.reserved_owner, th_self_id()))) {
         th_misuse("thrum_recursive_unlock", "not held by the caller", mutex);
     }
     if (mutex->reserved_depth) {
         mutex->reserved_depth--;
     } else {
-        thrum_mutex_unlock(&mutex->mutex);
+        thrum_mutex_unlock(&mutex->inner);
     }
 }
 

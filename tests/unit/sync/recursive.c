@@ -14,10 +14,10 @@ TEST(the_owner_locks_again) {
     CHECK_EQ(thrum_recursive_lock_until(&lock, past()), 0);
     for (int i = 0; i < 3; i++) {
         thrum_recursive_unlock(&lock);
-        CHECK_EQ(thrum_mutex_destroy(&lock.mutex), -EBUSY);
+        CHECK_EQ(thrum_mutex_destroy(&lock.inner), -EBUSY);
     }
     thrum_recursive_unlock(&lock);
-    CHECK_EQ(thrum_mutex_destroy(&lock.mutex), 0);
+    CHECK_EQ(thrum_mutex_destroy(&lock.inner), 0);
 }
 
 typedef struct stage {
@@ -63,7 +63,7 @@ TEST(others_wait_for_all_locks) {
     cast_join(c);
     CHECK_EQ(s.plain, (TASKS + THREADS) * 20 * 4);
     CHECK_EQ(s.twin, s.plain);
-    CHECK_EQ(thrum_mutex_destroy(&s.lock.mutex), 0);
+    CHECK_EQ(thrum_mutex_destroy(&s.lock.inner), 0);
     rig_stop(&r);
 }
 
