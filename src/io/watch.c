@@ -218,7 +218,10 @@ int thrum_fd_wait(int fd, unsigned bits, thrum_time deadline) {
     if (is_past(deadline)) {
         return -ETIMEDOUT;
     }
-    int code = th_os_io_poll(fd, bits, -1, 0);
+    int code;
+    do {
+        code = th_os_io_poll(fd, bits, -1, 0);
+    } while (code == -EINTR);
     code = code > 0 ? code & (int)bits : code;
     return code ? code : wait_on_duplicate(fd, bits, deadline);
 }
