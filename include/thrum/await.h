@@ -102,6 +102,7 @@ THRUM_API THRUM_NODISCARD int thrum_event_on_until(thrum_event *event, thrum_awa
  *   -EBUSY      the task is posted already, or its own body is calling
  *   -EINVAL     await or task is NULL, the task is serial or has no body, or the worker that it is
  *               tied to has never taken part, or n is above THRUM_SEM_MAX
+ *   -EPIPE      the semaphore is closed
  *   -ESRCH      the caller is a plain thread
  *   -ESHUTDOWN  in the child of a fork: the caller was a task or a bound thread in the parent
  * Context: a task or a bound thread; never suspends.
@@ -332,7 +333,7 @@ THRUM_API THRUM_NODISCARD int thrum_chan_recv_on_until(thrum_chan *chan, void *e
  *   -ESRCH      the caller is a plain thread
  *   -ESHUTDOWN  in the child of a fork: the caller was a task or a bound thread in the parent
  *   -EPIPE      the channel is closed, and the receiver has received all elements
- *   -EOVERFLOW  the receiver has missed elements, which it skips; not for the newest
+ *   -EOVERFLOW  thrum_bcast_recv_on_until: the receiver has missed elements, which it skips
  * Context: a task or a bound thread; never suspends.
  * Ordering: the writes before the send are visible after the call that received, or to the body.
  * Example:
@@ -531,11 +532,10 @@ THRUM_API THRUM_NODISCARD int thrum_barrier_on_until(thrum_barrier *barrier, thr
  *   -ECANCELED  the task was cancelled
  *   -ETIMEDOUT  the deadline came
  *   -EAGAIN     something else has woken the task
- *   -EPIPE      the channel was closed
+ *   -EPIPE      the channel or the semaphore was closed
  * Context: the task's body; may suspend; not cancellable. It suspends only if a pool's constructor
  *   does.
- * Ordering: as for the call that began the wait: the writes that it makes visible to the body are
- *   visible.
+ * Ordering: as the call that began the wait promises for the body.
  * Example:
  *    static void body(thrum_task *self, void *arg) {
  *        struct client *me = arg;

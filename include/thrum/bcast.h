@@ -39,7 +39,7 @@ THRUM_ABI_SIZE(thrum_bcast_receiver, 32, 24);
  *
  * Parameters:
  *   out        gets the channel, which is the caller's until thrum_bcast_destroy
- *   elem_size  the size of an element in bytes; 0: an element carries nothing but the fact
+ *   elem_size  the size of an element in bytes; 0 for elements without content
  *   capacity   how many of the newest elements the channel keeps, at least 1; it keeps up to twice
  *              as many, and never fewer than 4
  * Returns: 0, or a negative error code with *out unchanged.
@@ -56,7 +56,7 @@ THRUM_API THRUM_NODISCARD int thrum_bcast_create(thrum_bcast **out, size_t elem_
 
 /*
  * Frees a channel and the elements in it. Every other call on it and on its receivers must have
- * returned; a receiver that a send or a close has woken no longer uses the channel.
+ * returned, except receives that a send or a close has woken: they no longer use the channel.
  *
  * Parameters:
  *   bcast  the channel, or NULL
@@ -136,7 +136,8 @@ THRUM_API THRUM_NODISCARD int thrum_bcast_recv_until(thrum_bcast_receiver *recei
 THRUM_API THRUM_NODISCARD int thrum_bcast_try_recv(thrum_bcast_receiver *receiver, void *elem);
 
 /*
- * Returns how many elements the receiver has missed before its last -EOVERFLOW.
+ * Returns how many elements the receiver had missed at its last -EOVERFLOW. The number does not
+ * include those of earlier ones.
  *
  * Parameters:
  *   receiver  the receiver
@@ -211,7 +212,7 @@ THRUM_API THRUM_NODISCARD int thrum_bcast_peek(const thrum_bcast *bcast, void *e
  */
 THRUM_API int thrum_bcast_close(thrum_bcast *bcast);
 
-/* The kind of a case that receives (thrum/chan.h), and the bit for one of the newest element. */
+/* The kinds of cases (thrum/chan.h) that receive the next element, and the newest one. */
 #define THRUM_CASE_BCAST 5u
 #define THRUM_CASE_BCAST_LATEST (THRUM_CASE_BCAST | 256u)
 
@@ -221,7 +222,7 @@ THRUM_API int thrum_bcast_close(thrum_bcast *bcast);
  * With NULL as the receiver, the case never happens.
  *
  * Parameters:
- *   receiver_  the receiver, a thrum_bcast_receiver *, or NULL; it is in one case of the select
+ *   receiver_  the receiver, a thrum_bcast_receiver *, or NULL; it may be in one case only
  *   elem_      the memory for the element; it must live until the select has returned
  * Returns: a value of thrum_case.
  * Context: any thread; never suspends.

@@ -1,7 +1,7 @@
 /*
  * thrum/chan.h: channels and select. A channel carries elements of one size between tasks and
- * threads. A select does one of several sends and receives, and can also wait for events,
- * descriptors and the ticks of intervals.
+ * threads. A select does one of several sends and receives. It can also wait for events, broadcast
+ * channels, descriptors, the ticks of intervals, the ends of tasks and the close of a channel.
  *
  * A channel holds copies of elements, first in, first out, from any number of senders to any number
  * of receivers. If the capacity is 0 (a rendezvous), a send waits until a receiver has taken its
@@ -123,8 +123,8 @@ THRUM_API THRUM_NODISCARD int thrum_chan_try_recv(thrum_chan *chan, void *elem);
 /*
  * Receives up to `max` elements, the oldest first. thrum_chan_recv_many waits while there is none,
  * thrum_chan_recv_many_until gives up at the deadline, and thrum_chan_try_recv_many does not wait.
- * A call that had to wait returns one element. Otherwise all are taken under one lock, so no other
- * receiver gets one in between.
+ * A call that had to wait returns one element. Otherwise it takes all of them under one lock, so no
+ * other receiver gets one in between.
  *
  * Parameters:
  *   chan      the channel
@@ -197,13 +197,13 @@ THRUM_API size_t thrum_chan_len(const thrum_chan *chan);
 /* ---- select ---- */
 
 /*
- * A case of a select: a send, a receive, or a wait for an event, a descriptor, a tick or the end of
- * a task. The caller owns it, and makes it by a macro below, thrum_io_case (thrum/io.h) or
- * THRUM_TICK_CASE (thrum/interval.h).
+ * A case of a select: a send, a receive, or a wait for something else. The caller owns it, and
+ * makes it by a macro below, THRUM_BCAST_CASE (thrum/bcast.h), THRUM_TICK_CASE (thrum/interval.h)
+ * or thrum_io_case (thrum/io.h).
  */
 typedef struct thrum_case {
     thrum_chan *chan; /* the channel; NULL in a send or a receive: this case never happens */
-    const void *from; /* the element to send */
+    const void *from; /* the element to send, or the receiver of a broadcast channel */
     void *to;         /* the memory to receive into, the event, interval, handle or scope, or the
                          channel to be closed */
     uint32_t kind;    /* THRUM_CASE_SEND and the like, or a descriptor's */
@@ -316,9 +316,11 @@ THRUM_ABI_SIZE(thrum_case, 32, 24);
  * Does exactly one of n cases, and waits until one can be done. It sends or receives an element, or
  * it finds an event signaled, a channel closed, a descriptor ready, a tick due or a task ended. The
  * signal of an auto event and the tick are consumed. Nothing is read from a descriptor, and no
- * result of a task is taken. If several can be done at once, each has the same chance in
- * thrum_select. thrum_select_ordered looks at them in the order of the array, and does the first
- * that can be done; while it waits, it does the one that can be done first.
+ * result of a task is taken.
+ *
+ * If several cases can be done at once, thrum_select gives each the same chance, and
+ * thrum_select_ordered does the first of them in the array. If a call has to wait, it does the case
+ * that can be done first in time.
  *
  * The `status` of the case that happened is 0 if it was done. Otherwise nothing was moved, and it
  * is -EPIPE (the channel is closed), -EOVERFLOW (a broadcast channel's receiver has missed
@@ -327,9 +329,9 @@ THRUM_ABI_SIZE(thrum_case, 32, 24);
  * cases means nothing.
  *
  * A channel may be in several cases, to send and to receive as well: a select never receives its
- * own element. If no case can ever happen, the call waits for the deadline.
- * A case that can be done at once is done, even past the deadline or by a cancelled caller. If at
- * every moment some case can be done, a late call does one, too.
+ * own element. If no case can ever happen, the call waits for the deadline. A case that can be done
+ * at once is done, even past the deadline or by a cancelled caller. If at every moment some case
+ * can be done, a late call does one, too.
  *
  * While it waits, the call has a place in the queue of each channel and event. It loses its places
  * if a descriptor turns out not to be ready after all, or if another caller has taken a signal
@@ -337,7 +339,7 @@ THRUM_ABI_SIZE(thrum_case, 32, 24);
  * unbounded channel grow, and for a scheduler's first wait for a descriptor.
  *
  * Parameters:
- *   cases     the cases; the array and all channels and events must live until the call has
+ *   cases     the cases; the array and the objects of all cases must live until the call has
  *             returned
  *   n         the number of cases
  *   deadline  when to give up, an instant from thrum_after or THRUM_FOREVER
@@ -355,8 +357,8 @@ THRUM_ABI_SIZE(thrum_case, 32, 24);
  *   -ESHUTDOWN        in the child of a fork (thrum/sched.h): no thread is left to end the wait
  * Context: any thread; may suspend; cancellable.
  * Ordering: the writes before this call are visible to the receiver of an element that it sends.
- *   After the call the writes before the send, the signal, the close or the end of a task are
- *   visible that it found.
+ *   After the call, the writes before the send, signal, close or end of a task that it found are
+ *   visible.
  * Misuse: a handle was joined or detached, or another call waits for its task; a scope is joined,
  *   or the caller has not opened it.
  * Example: examples/channels.c

@@ -135,8 +135,8 @@ typedef struct thrum_config {
     unsigned high_limit;
 
     /*
-     * While tasks of low priority are queued, a worker takes one at least at every so many picks; 1
-     * means every other pick. At least 1. Default: 256. Environment: THRUM_LOW_INTERVAL.
+     * While tasks of low priority are queued, a worker takes one at least once in this many picks;
+     * 1 means every other pick. At least 1. Default: 256. Environment: THRUM_LOW_INTERVAL.
      */
     unsigned low_interval;
 
@@ -413,8 +413,8 @@ typedef struct thrum_config {
     bool observe;
 
     /*
-     * A pointer of the program, which thrum_sched_data returns. So the tasks of this scheduler can
-     * share an object without a global variable. The library does not use it. Default: NULL.
+     * A pointer for the program's own use, which thrum_sched_data returns. With it, the tasks of
+     * this scheduler share an object without a global variable. Default: NULL.
      */
     void *data;
 } thrum_config;

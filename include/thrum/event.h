@@ -80,12 +80,12 @@ THRUM_API int thrum_event_destroy(thrum_event *event);
 THRUM_API void thrum_event_signal(thrum_event *event);
 
 /*
- * Wakes the tasks and threads that wait at this moment, all of them also at an auto event, and
- * leaves no signal for later ones. If nobody waits, it does nothing.
+ * Wakes all tasks and threads that wait at this moment, even if the event is an auto event, and
+ * leaves no signal for later waiters. If nobody waits, it does nothing.
  *
- * A waiter that has checked a condition, but does not wait yet, is missed. So is a select or a
- * thrum_event_wait_any that checks its cases anew at this moment. If that must not happen, use
- * thrum_cond_broadcast, whose mutex protects the condition.
+ * A caller that has checked a condition, but does not wait yet, is missed. So is a select or a
+ * thrum_event_wait_any that checks its cases again at this moment. If that must not happen, use
+ * thrum_cond_broadcast, with a mutex that protects the condition.
  *
  * Parameters:
  *   event  the event

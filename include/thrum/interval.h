@@ -3,8 +3,8 @@
  *
  * One task or thread waits for the ticks, alone (thrum_interval_wait) or beside other things
  * (THRUM_TICK_CASE in thrum_select). An interval is a few numbers in the caller's memory. Nothing
- * runs between two ticks, nothing is allocated, and it needs no end: a caller that no longer waits
- * forgets it.
+ * runs between two ticks, and nothing is allocated. There is no call to stop an interval: a caller
+ * just no longer waits for it.
  */
 #ifndef THRUM_INTERVAL_H
 #define THRUM_INTERVAL_H
@@ -14,11 +14,12 @@
 
 THRUM_BEGIN_DECLS
 
-/* When the next tick is due after a tick that was taken late, for example behind a long job. */
+/* When the next tick is due after a tick that was taken late, for example after a long job. */
 typedef enum {
-    THRUM_MISSED_BURST, /* a period after this one was due: missed ticks follow at once */
-    THRUM_MISSED_DELAY, /* a period after this one was taken: two ticks are never closer */
-    THRUM_MISSED_SKIP   /* at the next multiple of the period: missed ticks are left out */
+    THRUM_MISSED_BURST, /* a period after the late one was due: missed ticks follow at once */
+    THRUM_MISSED_DELAY, /* a period after the late one was taken: two ticks are never closer */
+    THRUM_MISSED_SKIP   /* at the next whole period after the late one was due: missed ticks are
+                           left out */
 } thrum_missed;
 
 /* An interval. The caller owns its memory, and makes it by thrum_interval_init. */
@@ -43,10 +44,10 @@ THRUM_ABI_SIZE(thrum_interval, 32, 32);
  *   first     when the first tick is due: thrum_now() for at once, or an instant from thrum_after
  *   period    the time from one tick to the next in ns, from THRUM_MS and the like; with
  *             THRUM_FOREVER there is one tick
- *   missed    when the next tick is due after a late one
+ *   missed    when the next tick is due after a late one, a thrum_missed
  * Context: any thread; never suspends.
  * Ordering: none.
- * Misuse: the period is below 1, or `missed` is no thrum_missed.
+ * Misuse: the period is below 1, or `missed` is another number.
  * Example:
  *    thrum_interval second;
  *    thrum_interval_init(&second, thrum_after_s(1), THRUM_S(1), THRUM_MISSED_SKIP);
@@ -57,8 +58,8 @@ THRUM_API void thrum_interval_init(thrum_interval *interval, thrum_time first, t
 
 /*
  * Waits for the next tick, and takes it. thrum_interval_wait_until gives up at the deadline. A tick
- * that is due already is taken at once, even past the deadline, but not by a cancelled caller: so a
- * loop whose jobs take longer than the period can be cancelled, too. Such a loop may never wait.
+ * that is due already is taken at once, even past the deadline, but not by a cancelled caller. So a
+ * cancel also ends a loop that never suspends because its jobs take longer than the period.
  *
  * Parameters:
  *   interval  the interval, which no other caller uses meanwhile
@@ -83,8 +84,8 @@ THRUM_API THRUM_NODISCARD int thrum_interval_wait_until(thrum_interval *interval
                                                         thrum_time deadline);
 
 /*
- * Takes a tick if one is due. A task without a stack calls it in its body, and posts itself until
- * `next`.
+ * Takes a tick if one is due. The body of an intrusive task calls it, and then posts the task until
+ * the interval's `next`.
  *
  * Parameters:
  *   interval  the interval, which no other caller uses meanwhile

@@ -235,11 +235,11 @@ THRUM_API int thrum_io_shutdown(thrum_io io, unsigned bits);
 THRUM_API THRUM_NODISCARD int thrum_io_wait(thrum_io io, unsigned bits, thrum_time deadline);
 
 /*
- * Waits once until a descriptor is ready that the library has not taken over, such as the socket of
- * another library that makes all calls on it. Nothing of the descriptor changes, and several
- * callers may wait for it. If it is not ready at once, the call waits on a duplicate, which costs
- * four system calls or so. To wait for the same descriptor again and again, take it over
- * (thrum_io_adopt) and use thrum_io_wait.
+ * Waits once until a descriptor is ready. It is for descriptors that this library has not taken
+ * over, such as the socket of another library that makes all calls on it. The descriptor does not
+ * change, and several callers may wait for it. If it is not ready at once, the call waits on a
+ * duplicate, which costs about four system calls. To wait for the same descriptor again and again,
+ * take it over (thrum_io_adopt) and use thrum_io_wait.
  *
  * The caller keeps the descriptor open until the call has returned. A close of it does not end the
  * wait, and the connection or pipe stays open until then.
@@ -457,8 +457,7 @@ THRUM_API THRUM_NODISCARD int64_t thrum_write_until(thrum_io io, const void *fro
 
 /*
  * thrum_try_read reads the bytes that are there, and thrum_try_write writes as many bytes as there
- * is room for. They do not wait, neither for the descriptor nor for other callers. A write may be
- * short.
+ * is room for, so a write may be short. They wait neither for the descriptor nor for other callers.
  *
  * A loop that tries again and again keeps its worker from all other tasks. To be notified, use
  * thrum_io_wait, thrum_io_on or a case of thrum_select.
@@ -471,11 +470,11 @@ THRUM_API THRUM_NODISCARD int64_t thrum_write_until(thrum_io io, const void *fro
  * Returns: the number of bytes, 0 for a `size` of 0, or a negative error code; thrum_try_read also
  *   returns 0 at the end. Codes not listed below are the system's, such as -ECONNRESET.
  * Errors:
- *   -EAGAIN      there is no byte, or no room; or another caller has the direction
+ *   -EAGAIN      there is no byte, or no room; or another caller is reading or writing
  *   -EBADF       `io` is stale, or not open in this direction
  *   -ESHUTDOWN   in the child of a fork: `io` is the parent's
- *   -EOPNOTSUPP  `io` is a file, or neither fresh nor a socket (thrum_io_adopt_shared), so a call
- *                might block; or it is a socket with messages (thrum_try_receive_from)
+ *   -EOPNOTSUPP  the calls on `io` are made on the blocking pool (thrum_io_adopt_shared), because
+ *                they might block; or `io` is a socket with messages (thrum_try_receive_from)
  *   -EPIPE       thrum_try_write: the peer no longer reads
  * Context: any thread; never suspends.
  * Ordering: none.

@@ -104,7 +104,7 @@ THRUM_API void thrum_mutex_unlock(thrum_mutex *mutex);
 /*
  * A mutex that its owner may lock again: a mutex and a count. It is in the caller's memory, owns
  * nothing, and must not be moved or copied while it is in use. THRUM_RECURSIVE_INIT, or all bytes
- * zero, is a free one. There is no wait for a condition with it.
+ * zero, is a free one. It cannot be the mutex of a thrum_cond.
  */
 typedef struct thrum_recursive {
     thrum_mutex inner; /* for thrum_mutex_destroy */
@@ -148,8 +148,8 @@ THRUM_API THRUM_NODISCARD int thrum_recursive_lock_until(thrum_recursive *mutex,
 THRUM_API THRUM_NODISCARD int thrum_recursive_try_lock(thrum_recursive *mutex);
 
 /*
- * Takes one lock back. With the last one the mutex is free, and its next owner may free its memory
- * at once.
+ * Releases one lock of a recursive mutex. With the last one the mutex is free, and its next owner
+ * may free its memory at once.
  *
  * Parameters:
  *   mutex  a recursive mutex that the caller holds

@@ -157,14 +157,14 @@ THRUM_API THRUM_NODISCARD int thrum_accept_until(thrum_io listener, thrum_io *ou
                                                  thrum_time deadline);
 
 /*
- * Takes a connection that waits, without waiting for one or for other callers.
+ * Accepts a connection that is there already. It waits neither for one nor for other callers.
  *
  * Parameters:
  *   listener  the listener, as for thrum_accept
  *   out       set to the connection, which is the caller's to close
  * Returns: 0, or a negative error code.
  * Errors:
- *   -EAGAIN           no connection waits, or another caller accepts
+ *   -EAGAIN           no connection is there, or another caller is accepting
  *   -EINVAL           `out` is NULL, or `listener` does not listen
  *   -EOPNOTSUPP       `listener` is of a kind that does not listen
  *   -ENOTSOCK         `listener` is no socket
@@ -477,8 +477,8 @@ THRUM_API THRUM_NODISCARD int64_t thrum_receive_from(thrum_io io, void *to, size
                                                      thrum_address *from, thrum_time deadline);
 
 /*
- * Sends one datagram, or takes one that is there, without waiting for room, for a datagram or for
- * other callers.
+ * Sends one datagram, or receives one that is there, without waiting for room, for a datagram or
+ * for other callers.
  *
  * Parameters:
  *   io     a socket for datagrams or messages
@@ -489,7 +489,7 @@ THRUM_API THRUM_NODISCARD int64_t thrum_receive_from(thrum_io io, void *to, size
  * Returns: as thrum_send_to and thrum_receive_from, or a negative error code. Codes not listed
  *   below are the system's, such as -ENETUNREACH.
  * Errors:
- *   -EAGAIN      there is no room, or no datagram; or another caller has the direction
+ *   -EAGAIN      there is no room, or no datagram; or another caller is sending or receiving
  *   -EOPNOTSUPP  `io` has no datagrams
  *   -EBADF       `io` is stale
  *   -ESHUTDOWN   in the child of a fork: `io` is the parent's

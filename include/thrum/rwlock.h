@@ -141,7 +141,7 @@ THRUM_API THRUM_NODISCARD int thrum_rwlock_try_wrlock(thrum_rwlock *lock);
 THRUM_API void thrum_rwlock_unlock(thrum_rwlock *lock);
 
 /*
- * Turns the caller's hold for writing into one for reading. No writer comes in between. Readers
+ * Turns the caller's write lock into a read lock. No other writer gets the lock in between. Readers
  * that wait are let in, as by an unlock, and writers wait for the caller and for these readers.
  *
  * Parameters:

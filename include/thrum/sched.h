@@ -251,7 +251,7 @@ THRUM_API int thrum_sched_step(thrum_time deadline);
 THRUM_API thrum_sched *thrum_sched_current(void);
 
 /*
- * Returns the pointer that the program has set in the config, as `data`.
+ * Returns the pointer that the program has set as `data` in the config.
  *
  * Parameters:
  *   sched  the scheduler, which lives until the call has returned, or NULL

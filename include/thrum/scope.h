@@ -14,7 +14,7 @@
  *         err = thrum_scope_join(&scope);
  *     }
  *
- * thrum_scope_spawn starts children whose results the owner takes, in the order in which they end:
+ * thrum_scope_spawn starts children whose results the owner takes in the order in which they end:
  *
  *     while ((err = thrum_scope_next(&scope, &arg, &result)) == 0) {
  *         ...                             the child that got `arg` has returned `result`
@@ -93,19 +93,20 @@ THRUM_API int thrum_scope_go(thrum_scope *scope, thrum_fn fn, void *arg);
  * result does not cancel the scope**: the owner takes it, and decides. In a cancelled scope
  * children still run, cancelled.
  *
- * The join drops results that were not taken. If it has no other reason, it returns the first
- * negative one. Until its result is taken, a child that has ended keeps less than 200 bytes.
+ * The join drops results that were not taken. If it has no other reason to fail, it returns the
+ * first negative one. Until its result is taken, a child that has ended keeps less than 200 bytes.
  *
  * Parameters:
  *   scope  the scope, which is open
- *   attr   how the child is started; not kept; NULL is the defaults. A scheduler that it names is
+ *   attr   how the child is started; not kept; NULL is the defaults. If it names a scheduler, it is
  *          that of the scope
  *   fn     the child's function
  *   arg    its argument, which thrum_scope_next gives back
  * Returns: 0, or a negative error code; nothing is started then, and the scope is as before.
  * Errors:
  *   -EINVAL     scope or fn is NULL, or the attr has a wrong size, another scheduler, an unknown
- *               flag, a worker that has never taken part, or more than 64 MiB of stack
+ *               flag, two priorities, a worker that has never taken part, or more than 64 MiB of
+ *               stack
  *   -ENOMEM     there is no memory, or 16,384 tasks wait for memory for a stack
  *   -ESHUTDOWN  the caller is external to the scope's scheduler, which stops; or the scope was
  *               opened in a fork's parent
@@ -119,8 +120,9 @@ THRUM_API THRUM_NODISCARD int thrum_scope_spawn(thrum_scope *scope, const thrum_
                                                 thrum_fn fn, void *arg);
 
 /*
- * Takes the next result of a child that thrum_scope_spawn has started: children come in the order
- * in which they end. It waits until one has ended. thrum_scope_next_until gives up at the deadline.
+ * Takes the next result of a child that thrum_scope_spawn has started. Results come in the order in
+ * which the children end. If none is there, it waits. thrum_scope_next_until gives up at the
+ * deadline.
  * Each call takes constant time, however many children there are, and allocates nothing.
  *
  * A result that is there is taken at once, also past the deadline or by a cancelled caller. After a

@@ -143,8 +143,8 @@ THRUM_API void thrum_sem_post(thrum_sem *sem);
 THRUM_API void thrum_sem_post_n(thrum_sem *sem, unsigned n);
 
 /*
- * Closes the semaphore. Callers that wait get -EPIPE, as does every later wait; units that are
- * posted from now on are lost. Units that were taken stay with their callers.
+ * Closes the semaphore. Callers that wait get -EPIPE, and so does every later wait. The units that
+ * nobody has taken are lost, and so are units posted later.
  *
  * Parameters:
  *   sem  an initialized semaphore
@@ -154,7 +154,7 @@ THRUM_API void thrum_sem_post_n(thrum_sem *sem, unsigned n);
  * Context: any thread; never suspends.
  * Ordering: the writes before the call are visible to the callers that get -EPIPE by it.
  * Example:
- *    thrum_sem_close(&slots); // nobody begins anything more
+ *    thrum_sem_close(&slots); // no new work begins
  * See also: thrum_sem_wait, thrum_sem_destroy
  */
 THRUM_API int thrum_sem_close(thrum_sem *sem);

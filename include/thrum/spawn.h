@@ -21,7 +21,7 @@ THRUM_BEGIN_DECLS
 
 /*
  * A flag of thrum_attr, a hint: the task runs next on the caller's worker, before the queued tasks.
- * It has no effect if the caller is external, nor for a task of high or low priority.
+ * It has no effect if the caller is external, or for a task of high or low priority.
  */
 #define THRUM_NEXT 2u
 
@@ -280,9 +280,10 @@ THRUM_API const char *thrum_name(void);
 THRUM_API int thrum_set_name(const char *name);
 
 /*
- * Returns a number of the caller's own, which no other task or thread of the process ever has. A
- * spawned task keeps it from its beginning to its end, a thread as long as it lives; each run of an
- * intrusive task has another one. Dumps show its upper and its lower half, as in "fiber 3.17".
+ * Returns a number that identifies the caller: no other task or thread of the process ever has it.
+ * A spawned task keeps its number from its beginning to its end, and a thread as long as it lives.
+ * Each run of an intrusive task has its own. Dumps show the upper and the lower half of a number,
+ * as in "fiber 3.17".
  *
  * Returns: the number, never 0.
  * Context: any thread; never suspends.
