@@ -29,7 +29,7 @@ typedef struct thrum_chan thrum_chan;
  *
  * Parameters:
  *   out        gets the channel, which is the caller's until thrum_chan_destroy
- *   elem_size  the size of an element in bytes; 0: an element carries nothing but the fact
+ *   elem_size  the size of an element in bytes; 0 for elements without content
  *   capacity   how many elements the channel holds at most: 0 for a rendezvous, or THRUM_UNBOUNDED
  * Returns: 0, or a negative error code with *out unchanged.
  * Errors:

@@ -52,11 +52,14 @@ template <typename T> class bcast {
         template <typename Out> [[nodiscard]] status try_recv(Out &out) {
             return assigned(out, [this](void *to) { return thrum_bcast_try_recv(&inside_, to); });
         }
-        /* How many values were missed before the last EOVERFLOW. */
+        /* How many values were missed at the last EOVERFLOW. */
         uint64_t missed() const noexcept {
             return thrum_bcast_missed(&inside_);
         }
-        /* The same for the newest value that is new to this receiver; none is ever missed. */
+        /*
+         * The three receive calls for the newest value, if this receiver has not received it or a
+         * newer one. They never report EOVERFLOW.
+         */
         std::optional<T> recv_latest() {
             return or_none([this](void *to) { return thrum_bcast_recv_latest(&inside_, to); });
         }
@@ -94,7 +97,7 @@ template <typename T> class bcast {
         thrum_bcast_receiver inside_;
     };
 
-    /* It keeps at least that many values. Throws std::system_error (ENOMEM, EINVAL). */
+    /* It keeps at least `capacity` values. Throws std::system_error (ENOMEM, EINVAL). */
     explicit bcast(size_t capacity = 1) {
         check(thrum_bcast_create(&bcast_, sizeof(T), capacity));
     }

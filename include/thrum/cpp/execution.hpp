@@ -1,21 +1,21 @@
 /*
  * thrum/cpp/execution.hpp: a scheduler and its senders, in the shape of std::execution of C++26. It
- * needs no implementation of std::execution, and is no part of <thrum/thrum.hpp>. Before C++20 it
- * is empty.
+ * needs no implementation of std::execution, and <thrum/thrum.hpp> does not include it. Before
+ * C++20 it is empty.
  *
  *     thrum::execution::scheduler on(background);
  *     auto operation = on.schedule_after(5ms).connect(receiver);
  *     operation.start();
  *
- * A receiver has set_value() and set_stopped(), both noexcept, for bulk also set_error(e) with a
- * std::exception_ptr. It may have get_env(), whose query(get_stop_token_t()) returns a token: a
- * std::stop_token, or any with a `callback_type` as those of C++26 have it.
+ * A receiver has set_value() and set_stopped(), and for bulk also set_error(std::exception_ptr),
+ * all of them noexcept. It may have get_env(), whose query(get_stop_token_t()) returns a token: a
+ * std::stop_token, or a type that has a `callback_type`, as the tokens of C++26 do.
  *
  * Exactly one of these functions is called, in a task of the scheduler, which may block. If the
- * scheduler refuses the post, because it stops or is that of a fork's parent, start() itself calls
- * set_stopped. The function may destroy the operation. An operation allocates nothing. Until it is
- * started and after its end it may be destroyed; a destructor that finds it queued ends the program
- * (thrum::intrusive_task).
+ * scheduler refuses the post, because it is stopping or belongs to the parent of a fork, start()
+ * itself calls set_stopped. The function may destroy the operation. An operation allocates nothing.
+ * It may be destroyed before it is started and after its end; a destructor that finds it queued
+ * ends the program (thrum::intrusive_task).
  */
 #ifndef THRUM_CPP_EXECUTION_HPP
 #define THRUM_CPP_EXECUTION_HPP
@@ -42,8 +42,8 @@ inline namespace THRUM_CPP_ABI {
 namespace execution {
 
 /*
- * The names of an implementation of std::execution that its concepts and queries need. These are
- * names of thrum's own; for an implementation, write a struct that has its names, and use
+ * The names of an implementation of std::execution that its concepts and queries need. This struct
+ * has thrum's names. For an implementation, write a struct that has its names, and use
  * basic_scheduler with it.
  */
 struct words {
@@ -103,7 +103,7 @@ template <typename Fn> struct callback_of<std::stop_token, Fn> {
 };
 #endif
 
-/* Works of operations: how the task is posted, and how its run ends if nothing has stopped it. */
+/* The kinds of work: how the task is posted, and how its run ends if nothing has stopped it. */
 
 struct run_now {
     template <typename Words>
@@ -124,7 +124,7 @@ struct run_now {
 struct run_later : run_now {
     static constexpr bool waits = true;
     thrum_time time;
-    bool is_length; /* from the start on */
+    bool is_length; /* the time is a duration, counted from start() */
 
     run_later(thrum_time when, bool from_start) noexcept : time(when), is_length(from_start) {
     }
@@ -182,8 +182,8 @@ template <typename Words, typename Work, typename R> class operation {
 
     void start() &noexcept {
         if constexpr (Work::waits) {
-            /* Before the post, after which all of this may be gone. A wakeup is not lost: without
-             * a post it is remembered. */
+            /* Before the post, after which all of this may be gone. A wakeup that comes before the
+             * post is remembered. */
             stop_.emplace(detail::token_of<Words>(to_), wake{&task_});
         }
         if (!work_.post(task_, sched_)) {
@@ -246,8 +246,8 @@ template <typename Words, typename Work> class [[nodiscard]] sender {
         return env(sched_);
     }
 
-    /* An operation, which begins by its start() and lives until one of the receiver's functions is
-     * called. */
+    /* Returns an operation. Its start() begins it, and it must live until one of the receiver's
+     * functions is called. */
     template <typename R> detail::operation<Words, Work, R> connect(R to) const & {
         return {sched_, work_, std::move(to)};
     }
@@ -281,7 +281,7 @@ template <typename Words> class basic_scheduler {
     auto schedule() const noexcept {
         return sender<Words, detail::run_now>(sched_, {});
     }
-    /* Likewise at the deadline; or so long after start(). */
+    /* Likewise at the deadline, or `length` after start(). */
     auto schedule_at(deadline when) const noexcept {
         return sender<Words, detail::run_later>(sched_, {when.when(), false});
     }
@@ -291,8 +291,8 @@ template <typename Words> class basic_scheduler {
     }
     /*
      * Calls fn(i) for each i below n on the workers (thrum::parallel_for), and then set_value. If a
-     * call throws, no further piece is begun, and set_error gets the exception. When the token is
-     * stopped, calls that have not begun are skipped, and if there are any, set_stopped is called.
+     * call throws, no further piece of the loop begins, and set_error gets the exception. If the
+     * token is stopped, calls that have not begun are skipped; if any were, set_stopped is called.
      */
     template <typename Fn> auto bulk(size_t n, Fn fn) const {
         return sender<Words, detail::run_bulk<Fn>>(sched_, {n, std::move(fn)});

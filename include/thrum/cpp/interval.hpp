@@ -32,7 +32,7 @@ class interval {
         thrum_interval_init(&interval_, first.when(), nanoseconds(period), missed);
     }
 
-    /* Throws std::system_error (ECANCELED). It may suspend, as the next two, which return. */
+    /* Throws std::system_error (ECANCELED). The next two return a status. All may suspend. */
     void wait() {
         check(thrum_interval_wait(&interval_));
     }

@@ -1,6 +1,6 @@
 /*
  * thrum/cpp/intrusive.hpp: intrusive tasks, whose bodies are lambdas or member functions. The rules
- * are those of thrum/task.h. It is no part of <thrum/thrum.hpp>.
+ * are those of thrum/task.h. <thrum/thrum.hpp> does not include it.
  *
  *     class session {
  *         void read();
@@ -26,14 +26,14 @@ namespace thrum {
 inline namespace THRUM_CPP_ABI {
 
 /*
- * A task that the program posts, again and again if it likes. It can be neither copied nor moved.
+ * A task that the program may post again and again. It can be neither copied nor moved.
  *
  * The body is called with the task, or without arguments, and returns nothing. It has the size of
  * three pointers at most and is trivially copyable, since each run calls a copy of it. So a lambda
- * captures pointers and references, while values belong into the object that contains the task. An
+ * captures pointers and references, while values belong in the object that contains the task. An
  * exception that leaves a body ends the program (std::terminate).
  *
- * The destructor of a task that is posted ends the program (one line and std::terminate).
+ * The destructor of a task that is posted prints one line and calls std::terminate.
  */
 class intrusive_task {
   public:
@@ -53,7 +53,7 @@ class intrusive_task {
     intrusive_task(const intrusive_task &) = delete;
     intrusive_task &operator=(const intrusive_task &) = delete;
     ~intrusive_task() {
-        /* The cancel answers whether it is posted. The run that it causes must not use the body. */
+        /* The cancel succeeds only if it is posted. The run that follows must not use the body. */
         thrum_task_set_body(
             &task_, [](thrum_task *, void *) {}, nullptr);
         if (thrum_task_cancel(&task_) == 0) {
@@ -92,8 +92,8 @@ class intrusive_task {
     }
     /*
      * Posts it to run at the deadline or when it is woken, signaled or cancelled, whichever comes
-     * first; post_wait has no deadline. They do not throw, because a stop refuses them in the
-     * task's last run: the status is then -ESHUTDOWN.
+     * first; post_wait has no deadline. They do not throw, because a scheduler that stops refuses
+     * them in the task's last run: the status is then -ESHUTDOWN.
      */
     status post_until(deadline when, thrum_sched *to = thrum_sched_current()) noexcept {
         return status(thrum_task_post_until(to, &task_, when.when()));
@@ -109,7 +109,7 @@ class intrusive_task {
 
     /* ---- by any thread, as long as the task exists ---- */
 
-    /* Runs a waiting task at once; otherwise it is remembered until the next post. */
+    /* Runs a waiting task at once. Otherwise the wakeup is remembered until the next post. */
     void wakeup() noexcept {
         thrum_task_wakeup(&task_);
     }

@@ -85,7 +85,7 @@ class io {
     [[nodiscard]] int64_t write_until(const void *from, size_t size, deadline when) noexcept {
         return thrum_write_until(io_, from, size, when.when());
     }
-    /* The calls of the same names in C (thrum_try_read); -EAGAIN: nothing moved, and no wait. */
+    /* The C calls of the same names (thrum_try_read). They return -EAGAIN instead of waiting. */
     [[nodiscard]] int64_t try_read(void *to, size_t size) noexcept {
         return thrum_try_read(io_, to, size);
     }
@@ -119,8 +119,8 @@ class io {
 };
 
 /*
- * Waits once for a descriptor that stays the program's (thrum_fd_wait): the code of the status is
- * the directions in which it is ready. It may suspend.
+ * Waits once for a descriptor that the library has not taken over (thrum_fd_wait). The code of the
+ * status is the directions in which it is ready. It may suspend.
  */
 inline status fd_wait_until(int fd, unsigned bits, deadline when) noexcept {
     return status(thrum_fd_wait(fd, bits, when.when()));
@@ -163,7 +163,7 @@ class listener {
         }
         return status(err);
     }
-    /* The same for a connection that waits already; else EAGAIN. */
+    /* The same for a connection that is there already; else EAGAIN. It never suspends. */
     status try_accept(io &out) noexcept {
         thrum_io got;
         const int err = thrum_try_accept(io_.native_handle(), &got);

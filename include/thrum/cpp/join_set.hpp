@@ -1,5 +1,5 @@
 /*
- * thrum/cpp/join_set.hpp: tasks that give results of one type, in the order in which they end.
+ * thrum/cpp/join_set.hpp: tasks with results of one type, taken in the order in which they end.
  *
  *     thrum::join_set<page> pages;
  *     pages.spawn([&] { return fetch(a); });
@@ -20,16 +20,16 @@ namespace thrum {
 inline namespace THRUM_CPP_ABI {
 
 /*
- * A scope (thrum/scope.h) whose children return T, which may be void or a type that only moves.
- * Each child is one allocation, which the taker of its result frees. The task that made the set
- * takes the results; it does not move. A child that throws cancels nothing: `next` throws its
- * exception, as it returns the results of others.
+ * A scope (thrum/scope.h) whose children return T, which may be void or a move-only type. Each
+ * child is one allocation, which is freed when its result is taken. The task that made the set
+ * takes the results. A set can be neither copied nor moved. A child that throws cancels nothing:
+ * when its turn comes, `next` throws its exception.
  */
 template <typename T> class [[nodiscard]] join_set {
     static_assert(!std::is_reference_v<T>, "thrum::join_set: results are values");
 
   public:
-    /* A result, or none: a bool if the children return void. */
+    /* A result, or none. A bool if the children return void: true for a result. */
     using result = std::conditional_t<std::is_void_v<T>, bool, std::optional<T>>;
 
     /*
@@ -100,7 +100,7 @@ template <typename T> class [[nodiscard]] join_set {
         return next_until(out, after(length));
     }
 
-    /* Cancels the children, those to come as well; their results still come. It may suspend. */
+    /* Cancels the present and future children, whose results still come. It may suspend. */
     void cancel() noexcept {
         thrum_scope_cancel(&scope_);
     }

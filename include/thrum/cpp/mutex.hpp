@@ -119,7 +119,7 @@ class shared_mutex {
     void unlock_shared() noexcept {
         thrum_rwlock_unlock(&lock_);
     }
-    /* The owner of the exclusive lock has a shared one then, which it ends by unlock_shared. */
+    /* Turns the caller's exclusive lock into a shared one, which unlock_shared releases. */
     void downgrade() noexcept {
         thrum_rwlock_downgrade(&lock_);
     }

@@ -31,8 +31,8 @@ class scheduler {
         check(thrum_sched_start(&sched_, config));
     }
     /*
-     * With the name and number of its workers; the rest is as by default or in the environment. The
-     * name may be a null pointer.
+     * With this name and number of workers. The other settings are those of the environment, or the
+     * defaults. The name may be a null pointer.
      */
     scheduler(const char *name, unsigned workers) {
         const thrum_config config = named(name, workers);
@@ -63,8 +63,8 @@ class scheduler {
         sched_ = nullptr;
     }
     /*
-     * Likewise; past the deadline it cancels the rest and is false, with ETIMEDOUT. The destructor
-     * then waits for that rest (thrum_sched_stop_until).
+     * Likewise; past the deadline it cancels the tasks that are left, and the status is false, with
+     * ETIMEDOUT. The destructor then waits for these tasks (thrum_sched_stop_until).
      */
     status stop_until(deadline when) noexcept {
         const int err = thrum_sched_stop_until(sched_, when.when());

@@ -1,6 +1,6 @@
 /*
- * thrum/cpp/select.hpp: one of several sends, receives, events, descriptors, ticks and ends of
- * tasks: the first that can be done (thrum_select).
+ * thrum/cpp/select.hpp: one of several sends, receives, closes, events, descriptors, ticks and ends
+ * of tasks: the first that can be done (thrum_select).
  *
  *     thrum::select(thrum::on_recv(lines, [&](auto line) { ... }),
  *                   thrum::on_event(end, [&] { ... }));
@@ -109,8 +109,8 @@ template <typename Receiver, typename T, typename Fn> class bcast_case {
 };
 
 /*
- * A case whose call gets nothing: an event, a tick, the end of a task, or a set's next
- * result.
+ * A case whose function has no arguments: an event, a tick, the end of a task, or the next result
+ * of a set.
  */
 template <typename Fn> class plain_case {
   public:
@@ -282,8 +282,9 @@ template <typename Fn> auto on_event(thrum_event &when, Fn fn) {
     return detail::plain_case<Fn>(THRUM_EVENT_CASE(&when), std::move(fn));
 }
 /*
- * A case that happens when the task has ended; `fn()` may then join it, which does not wait. A task
- * that was joined or detached never ends here. No other call waits for the task meanwhile.
+ * A case that happens when the task has ended; `fn()` may then join it, which does not wait. If the
+ * task was joined or detached, the case never happens. No other call may wait for the task
+ * meanwhile.
  */
 template <typename T, typename Fn> auto on_end(const task<T> &what, Fn fn) {
     return detail::plain_case<Fn>(THRUM_JOIN_CASE(what.native_handle()), std::move(fn));
@@ -326,7 +327,7 @@ template <typename Fn> auto on_ready(const listener &what, Fn fn) {
 template <typename... Cases> status select_until(deadline when, Cases &&...cases) {
     return detail::select_by(thrum_select, when, cases...);
 }
-/* The same in the order of the cases, as thrum_select_ordered. */
+/* The same, but the first case that can be done is preferred (thrum_select_ordered). */
 template <typename... Cases> status select_ordered_until(deadline when, Cases &&...cases) {
     return detail::select_by(thrum_select_ordered, when, cases...);
 }

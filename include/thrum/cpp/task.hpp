@@ -51,7 +51,7 @@ class attr {
         attr_.flags |= THRUM_NEXT;
         return *this;
     }
-    /* THRUM_HIGH, THRUM_NORMAL or THRUM_LOW; otherwise the task inherits the caller's. */
+    /* THRUM_HIGH, THRUM_NORMAL or THRUM_LOW. Without it, the task inherits the caller's. */
     attr &priority(unsigned level) noexcept {
         attr_.flags &= ~(THRUM_HIGH | THRUM_NORMAL | THRUM_LOW);
         attr_.flags |= level;
