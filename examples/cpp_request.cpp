@@ -1,6 +1,6 @@
 /*
  * cpp_request.cpp: requests with a deadline. Each waits for its answer, which signals the task, or
- * for its deadline. A late request is called off, and waits on until the client lets go of it.
+ * for its deadline. A late request is cancelled, and waits until the client no longer uses it.
  */
 #include <atomic>
 #include <cstdio>
@@ -32,7 +32,7 @@ class request {
             return;
         }
         late_ = true;
-        thrum::go([this] { task_.signal(); }); /* calls it off; the client then signals its end */
+        thrum::go([this] { task_.signal(); }); /* cancels it; the client then signals its end */
         (void)task_.post_wait();
     }
 

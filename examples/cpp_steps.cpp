@@ -6,7 +6,7 @@
 #include <thrum/cpp/intrusive.hpp>
 #include <thrum/thrum.hpp>
 
-/* Stands for a client of a network, which calls `done` on a thread of its own. */
+/* A stand-in for a network client, which calls `done` on its own thread. */
 template <typename Done> static void request(const char *what, Done done) {
     std::puts(what);
     thrum::go(done);
