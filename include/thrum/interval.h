@@ -18,8 +18,7 @@ THRUM_BEGIN_DECLS
 typedef enum {
     THRUM_MISSED_BURST, /* a period after the late one was due: missed ticks follow at once */
     THRUM_MISSED_DELAY, /* a period after the late one was taken: two ticks are never closer */
-    THRUM_MISSED_SKIP   /* at the next whole period after the late one was due: missed ticks are
-                           left out */
+    THRUM_MISSED_SKIP   /* whole periods after the late one was due: missed ticks are left out */
 } thrum_missed;
 
 /* An interval. The caller owns its memory, and makes it by thrum_interval_init. */
