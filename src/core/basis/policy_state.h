@@ -76,10 +76,10 @@ typedef struct th_priorities {
 
 /* A worker's; used by the owner alone. */
 typedef struct th_priority_picks {
-    uint64_t tick;  /* the pick that took some of it last */
-    unsigned row;   /* how many in a row took high work */
-    unsigned low;   /* picks since it took low work, while there was some */
-    bool low_first; /* at the last pick, low work came first */
+    uint64_t tick;      /* the pick that took some of it last */
+    unsigned row;       /* how many in a row took high work */
+    unsigned low;       /* picks since it took low work, while there was some */
+    bool low_first;     /* at the last pick, low work came first */
     uint32_t tied_last; /* the priorities of which it took pinned work last */
 } th_priority_picks;
 

@@ -107,7 +107,7 @@ static TH_NO_TSAN th_work *take_from(th_priority_queue *queue, unsigned interval
     return th_chain_take(queue->ready.first ? &queue->ready : &queue->rest);
 }
 
-/* Pinned work first, and if there are both, in turn with that of all: for each priority by itself. */
+/* Pinned work first, or in turn with that of all if there are both: for each priority by itself. */
 static TH_NO_TSAN th_work *take(th_worker *worker, th_priority priority) {
     thrum_sched *sched = worker->sched;
     th_priorities *all = &sched->priorities;

@@ -1,6 +1,6 @@
 /*
- * select_ops.c: a select beside cases of another room, one of which can be done when the wait stands
- * on its lists: nothing else is taken for done then.
+ * select_ops.c: a select beside cases of another room. One of them can be done once the wait is
+ * on its lists, and nothing else is taken for done then.
  */
 /* matrix: policy workers */
 #include <thrum/interval.h>
@@ -51,7 +51,7 @@ static int selects(void *arg) {
 }
 
 TEST(a_rendezvous_with_itself_and_a_tick_are_not_taken_for_done) {
-    /* The select stands on both lists of one channel, so each of the two seems to have a partner. */
+    /* The select is on both lists of one channel, so each of the two seems to have a partner. */
     rig r;
     thrum_chan *chan;
     CHECK_EQ(thrum_chan_create(&chan, sizeof(int), 0), 0);
