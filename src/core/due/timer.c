@@ -225,6 +225,21 @@ static TH_NO_TSAN void keep_first(th_worker *by, th_chain *due) {
     }
 }
 
+/* Without workers. Work of another priority than normal has queues of its own. */
+static TH_NO_TSAN void submit_loose(th_worker *by, th_chain *due) {
+    th_chain normal = {0};
+    for (th_work *work; (work = th_chain_take(due));) {
+        if (th_likely(work->worker < 0)) {
+            th_chain_append(&normal, work);
+        } else {
+            th_submit_external(by->sched, work);
+        }
+    }
+    if (normal.first) {
+        th_bound_due(by, &normal);
+    }
+}
+
 bool th_timers_fire(th_worker *by, th_timers *timers, int64_t now, bool next) {
     th_chain *due = &by->due;
     lock_and_turn(timers, now);
@@ -241,7 +256,7 @@ bool th_timers_fire(th_worker *by, th_timers *timers, int64_t now, bool next) {
         by->sched->policy->notify_due(by, ordered);
     }
     if (due->first && !timers->owner) {
-        th_bound_due(by, due);
+        submit_loose(by, due);
     }
     if (due->first && next) {
         keep_first(by, due);

@@ -3,7 +3,6 @@
  */
 #include "core/ready/bound_wake.h"
 
-#include "core/ready/submit.h"
 #include "platform/platform.h"
 
 static bool is_asleep(const th_worker *worker) {
@@ -35,22 +34,12 @@ void th_bound_wake(thrum_sched *sched, uint64_t n) {
     th_bound_wake_unless(sched, n, INT64_MIN);
 }
 
-/* Hidden from the thread sanitizer: it reads memory that another thread may run and free next. */
-TH_NO_TSAN void th_bound_due(th_worker *by, th_chain *due) {
+void th_bound_due(th_worker *by, th_chain *due) {
     thrum_sched *sched = by->sched;
-    th_chain plain = {0};
-    for (th_work *work; (work = th_chain_take(due));) {
-        if (th_likely(work->worker < 0)) {
-            th_chain_append(&plain, work);
-        } else {
-            th_submit_external(sched, work); /* of another priority than normal */
-        }
-    }
-    const uint64_t count = plain.count;
-    if (count) {
-        th_inject_push(&sched->inject, plain.first, count);
-    }
-    if (count > by->woken) { /* a woken thread takes one, or hands over */
-        th_bound_wake(sched, count - by->woken);
+    uint64_t others = due->count - by->woken; /* a woken thread takes one, or hands over */
+    th_inject_push(&sched->inject, due->first, due->count);
+    *due = (th_chain){0};
+    if (others) {
+        th_bound_wake(sched, others);
     }
 }
