@@ -22,7 +22,7 @@ quick: ## build, and run the unit and marl tests with two workers and with bound
 	@! command -v python3 >/dev/null || tools/check/timing
 	@PROGRAMS= tools/run-tests $(PRESET) -LE full -R '$(QUICK)'
 
-test: ## build, and run the tests to pass before a change is handed in: 6 to 8 minutes on two idle cores
+test: ## build, and run the tests to pass before a change is handed in: 6 to 9 minutes on two idle cores
 	@tools/setup
 	@status=0; tools/run-tests $(PRESET) -LE full || status=1; \
 		tools/measure/matrix $(PRESET) || status=1; exit $$status
